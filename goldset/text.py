@@ -1,0 +1,97 @@
+"""Text: one tokenizer, content hashes, and three named normal forms.
+
+The normal forms differ on purpose, and nothing else in the project normalises text:
+
+* ``question_key``: two log lines are the same question (case, width, white space, closing punctuation ignored).
+* ``twin_key``: two passages are the same text (white space and Unicode composition ignored, case kept).
+* ``quote_key``: a quote occurs in a passage (case, width, white space, kinds of quotes and dashes ignored).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import Any
+
+_SPACE = re.compile(r"\s+")
+_INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060\ufeff\u00ad]")
+_CLOSING = "?!.,;:…？！。， "
+_QUOTES = str.maketrans({"‘": "'", "’": "'", "‚": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"',
+                         "–": "-", "—": "-", "‐": "-", "‑": "-", "−": "-"})
+
+# Scripts written without spaces between words: Thai, Lao, Myanmar, Khmer, kana, CJK ideographs.
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_TOKEN = re.compile(rf"[{_UNSPACED}]+|(?:(?![{_UNSPACED}_])[\w\u0300-\u036f\u0900-\u0dff])+")
+_UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]")
+
+TOKENIZER_VERSION = "words-casefold-bigrams/1"
+
+
+def tokenize(text: str) -> list[str]:
+    """Text -> tokens: Unicode words, case folded; character bigrams for scripts without spaces.
+
+    A lone character of such a script is its own token. Width variants are folded (NFKC). Text without a word
+    or ideograph (emoji, punctuation) has no token.
+    """
+    tokens: list[str] = []
+    for match in _TOKEN.finditer(unicodedata.normalize("NFKC", text).casefold()):
+        word = match.group()
+        if _UNSPACED_RUN.match(word) and len(word) > 1:
+            tokens.extend(word[i : i + 2] for i in range(len(word) - 1))
+        else:
+            tokens.append(word)
+    return tokens
+
+
+def count_words(text: str) -> int:
+    """Words a person reads: white-space separated words, or two characters of a script without spaces."""
+    unspaced = len(_UNSPACED_RUN.findall(text))
+    return len(_UNSPACED_RUN.sub(" ", text).split()) + (unspaced + 1) // 2
+
+
+def _squeeze(text: str) -> str:
+    return _SPACE.sub(" ", _INVISIBLE.sub("", text)).strip()
+
+
+def question_key(text: str) -> str:
+    """The form under which two log lines are the same question."""
+    return _squeeze(unicodedata.normalize("NFKC", text).casefold()).strip(_CLOSING)
+
+
+def twin_key(text: str) -> str:
+    """The form under which two passages are the same text."""
+    return _squeeze(unicodedata.normalize("NFC", text))
+
+
+def quote_key(text: str) -> str:
+    """The form in which a quote is looked for in a passage."""
+    return _squeeze(unicodedata.normalize("NFKC", text).translate(_QUOTES).casefold())
+
+
+def canonical_json(value: Any) -> str:
+    """JSON with sorted keys and no spaces: the same value gives the same text. NaN is refused."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def content_hash(*parts: Any) -> str:
+    """32 hex digits over any JSON-like values; parts cannot run into each other."""
+    return hashlib.blake2b(canonical_json(parts).encode(), digest_size=16).hexdigest()
+
+
+def text_sha256(text: str) -> str:
+    """SHA-256 of the stored text in UTF-8 (lone surrogates kept)."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def unit_hash(*parts: Any) -> float:
+    """A permanent random number in [0, 1): 53 bits of the hash of the parts (STATISTICS 0)."""
+    return (int(content_hash(*parts)[:16], 16) >> 11) / (1 << 53)
+
+
+def question_id(text: str, context: Sequence[tuple[str, str]] = ()) -> str:
+    """The id of a question: hash of its question_key and its earlier turns, ``(role, text)`` each."""
+    turns = [[role, question_key(turn)] for role, turn in context]
+    return "q" + content_hash("question", question_key(text), turns)[:16]
