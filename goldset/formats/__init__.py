@@ -1,0 +1,1 @@
+"""The outside world: logs, corpora, TREC, BEIR, exports. The only place that knows foreign names."""

@@ -1,0 +1,99 @@
+"""Text files as numbered lines: gzip, byte order marks and line ends are dealt with here and nowhere else."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from goldset.errors import DataError
+
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_BOM = b"\xef\xbb\xbf"
+
+
+def open_bytes(path: Path) -> BinaryIO:
+    """Open a file for reading bytes; gzip is recognised by its first two bytes, not by its name."""
+    try:
+        raw = path.open("rb")
+    except FileNotFoundError as error:
+        raise DataError(f"{path}: no such file") from error
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror})") from error
+    magic = raw.read(2)
+    raw.seek(0)
+    if magic in _UTF16:
+        raw.close()
+        raise DataError(f"{path}: UTF-16 text; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)")
+    return gzip.open(raw) if magic == b"\x1f\x8b" else raw  # type: ignore[return-value]
+
+
+def numbered_bytes(path: Path, *, limit: int | None = None) -> Iterator[tuple[int, bytes]]:
+    """(line number from 1, bytes without line end); a leading byte order mark is gone.
+
+    A line longer than ``limit`` bytes comes cut to ``limit + 1`` bytes, so that the caller can see and refuse it
+    without ever holding it.
+    """
+    with open_bytes(path) as stream:
+        number = 0
+        try:
+            while piece := stream.readline(-1 if limit is None else limit + 1):
+                number += 1
+                while limit is not None and len(piece) > limit and not piece.endswith(b"\n"):
+                    rest = stream.readline(limit + 1)
+                    if not rest or rest.endswith(b"\n"):
+                        break
+                line = piece.rstrip(b"\r\n")
+                yield number, line.removeprefix(_BOM) if number == 1 else line
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise DataError(f"{path}, after line {number}: the gzip file is damaged ({error}); "
+                            "fetch or write it again") from error
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """(line number from 1, text without line end) of a UTF-8 file; DataError names the line that is not UTF-8."""
+    for number, line in numbered_bytes(path):
+        try:
+            yield number, line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise DataError(f"{path}, line {number}: not UTF-8 ({error.reason} at byte {error.start}); "
+                            "convert the file to UTF-8") from error
+
+
+def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(line number, object) of a JSONL file; blank lines are skipped; anything but an object is a DataError."""
+    for number, line in numbered_lines(path):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise DataError(f"{path}, line {number}: not JSON ({error.msg} at column {error.colno})") from error
+        if not isinstance(row, dict):
+            raise DataError(f"{path}, line {number}: {type(row).__name__} where an object was expected, "
+                            'e.g. {"doc_id": "d1", "text": "…"}')
+        yield number, row
+
+
+def field(row: dict[str, Any], dotted: str) -> Any:
+    """The value at a dotted name (``metadata.start``), None if any part is missing. A literal key wins."""
+    if dotted in row:
+        return row[dotted]
+    value: Any = row
+    for part in dotted.split("."):
+        if not isinstance(value, dict) or part not in value:
+            return None
+        value = value[part]
+    return value
+
+
+def opaque_id(value: Any) -> str | None:
+    """An id as text: strings as they are, JSON integers as their digits (``7`` and ``07`` stay different)."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return None
