@@ -366,11 +366,10 @@ def load_config(path: Path, **overrides: dict[str, Any]) -> Config:
 
 
 def _explain(path: Path, item: Any) -> str:
-    kinds = {"bm25", "dense", "hybrid", "run", "http", "python", "similarity", "openai", "replay"}
-    where = [str(part) for i, part in enumerate(item["loc"]) if not (i and str(part) in kinds and i != 1)]
+    where, model = _walk(item["loc"])
     key = ".".join(where)
     if item["type"] == "extra_forbidden":
-        return f"{path}: unknown key '{key}'; {nearest(where[-1], _keys_at(where[:-1], item['loc']))}"
+        return f"{path}: unknown key '{key}'; {nearest(where[-1], model.model_fields if model else ())}"
     if item["type"] == "missing":
         return f"{path}: the key '{key}' is missing; configs/reference.toml describes it"
     message = item["msg"].removeprefix("Value error, ")
@@ -379,37 +378,29 @@ def _explain(path: Path, item: Any) -> str:
     return f"{path}: '{key or 'the file'}'{shown}: {message[:1].lower() + message[1:]}"
 
 
-def _keys_at(where: list[str], loc: tuple[Any, ...]) -> list[str]:
-    """Keys allowed in the section that holds an unknown key."""
-    model: Any = Config
-    for part in where:
-        model = _step(model, part, loc)
-        if model is None:
-            return []
-    return list(model.model_fields) if isinstance(model, type) and issubclass(model, BaseModel) else []
+def _walk(loc: tuple[int | str, ...]) -> tuple[list[str], type[Section] | None]:
+    """Pydantic's location -> (keys as the file writes them, the section that holds the last one).
+
+    Pydantic puts the chosen kind of a system or judge into the location; the file does not.
+    """
+    here: list[type[Section]] = [Config]
+    where: list[str] = []
+    holder: type[Section] | None = None
+    for part in loc:
+        kinds = {kind: model for model in here if "kind" in model.model_fields
+                 for kind in getattr(model.model_fields["kind"].annotation, "__args__", ())}
+        if len(here) > 1 and part in kinds:
+            here = [kinds[part]]
+            continue
+        where.append(str(part))
+        holder = here[0] if len(here) == 1 else None
+        if holder is not None and part in holder.model_fields:
+            here = _sections(holder.model_fields[str(part)].annotation)
+    return where, holder
 
 
-def _step(model: Any, part: str, loc: tuple[Any, ...]) -> Any:
-    if isinstance(model, dict):
-        return model.get("any")
-    if not (isinstance(model, type) and issubclass(model, BaseModel)):
-        return model if part.isdigit() else None
-    if part == "systems":
-        return {"any": _member(System, loc)}
-    if part == "judge":
-        return _member(Judge, loc)
-    field = model.model_fields.get(part)
-    return next(iter(_models(field.annotation)), None) if field else None
-
-
-def _models(annotation: Any) -> list[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+def _sections(annotation: Any) -> list[type[Section]]:
+    """The section models inside an annotation such as ``dict[str, A | B]``."""
+    if isinstance(annotation, type) and issubclass(annotation, Section):
         return [annotation]
-    return [model for inner in getattr(annotation, "__args__", ()) for model in _models(inner)]
-
-
-def _member(union: Any, loc: tuple[Any, ...]) -> type[BaseModel] | None:
-    for model in _models(union):
-        if any(kind in loc for kind in model.model_fields["kind"].annotation.__args__):  # type: ignore[union-attr]
-            return model
-    return None
+    return [model for inner in getattr(annotation, "__args__", ()) for model in _sections(inner)]

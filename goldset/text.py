@@ -24,7 +24,7 @@ _QUOTES = str.maketrans({"‘": "'", "’": "'", "‚": "'", "“": '"', "”": 
 
 # Scripts written without spaces between words: Thai, Lao, Myanmar, Khmer, kana, CJK ideographs.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-_TOKEN = re.compile(rf"[{_UNSPACED}]+|(?:(?![{_UNSPACED}_])[\w\u0300-\u036f\u0900-\u0dff])+")
+_TOKEN = re.compile(rf"[{_UNSPACED}]+|(?:[^\W_{_UNSPACED}]+|[\u0300-\u036f\u0900-\u0dff]+)+")
 _UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]")
 
 TOKENIZER_VERSION = "words-casefold-bigrams/1"
@@ -36,9 +36,12 @@ def tokenize(text: str) -> list[str]:
     A lone character of such a script is its own token. Width variants are folded (NFKC). Text without a word
     or ideograph (emoji, punctuation) has no token.
     """
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    words = _TOKEN.findall(folded)
+    if not _UNSPACED_RUN.search(folded):
+        return words
     tokens: list[str] = []
-    for match in _TOKEN.finditer(unicodedata.normalize("NFKC", text).casefold()):
-        word = match.group()
+    for word in words:
         if _UNSPACED_RUN.match(word) and len(word) > 1:
             tokens.extend(word[i : i + 2] for i in range(len(word) - 1))
         else:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+
+from goldset.errors import DataError, UsageError
 
 
 @dataclass(frozen=True)
@@ -57,3 +60,46 @@ class LabelledSet:
     def label(self) -> str:
         """``name/version`` for outputs."""
         return f"{self.name}/{self.version}" if self.version else self.name
+
+
+def load_set(path: Path | None, *, qrels: Path | None = None, questions: Path | None = None,
+             corpus: Path | None = None, relevant_from: int | None = None) -> LabelledSet:
+    """A labelled set from wherever it lies -> LabelledSet.
+
+    Args:
+        path: a published version, a BEIR folder (corpus.jsonl, queries.jsonl, qrels/*.tsv) or a qrels file.
+        qrels: judgments in a file of their own; in a BEIR folder, instead of its qrels/test.tsv.
+        questions: texts of the questions (JSONL or TSV).
+        corpus: texts of the passages (JSONL).
+        relevant_from: smallest grade that counts as relevant; needed where grades go above 1.
+
+    Raises:
+        UsageError: neither ``path`` nor ``qrels``, or files beside a published version, which has its own.
+        DataError: a file that cannot be read; a folder that is neither kind.
+    """
+    from goldset.formats.beir import find_file, find_qrels, is_beir, read_foreign
+    from goldset.formats.published import is_published, read_published, versions_in
+
+    if path is None and qrels is None:
+        raise UsageError("no labelled set; name a published version, a BEIR folder, or --qrels FILE")
+    if path is not None and path.is_dir():
+        if is_published(path):
+            if qrels or questions or corpus or relevant_from is not None:
+                raise UsageError(f"{path} is a published version and brings its own judgments, texts and threshold; "
+                                 "leave out --qrels, --questions, --corpus and --relevant-from")
+            return read_published(path)
+        if versions := versions_in(path):
+            raise DataError(f"{path}: holds the versions {', '.join(versions)}; name one, "
+                            f"e.g. {path / versions[-1]}")
+        if not is_beir(path) and qrels is None:
+            raise DataError(f"{path}: neither a published version (manifest.json) nor a BEIR folder (qrels/); "
+                            "name one of them, or --qrels FILE")
+        return read_foreign(qrels or find_qrels(path), questions=questions or find_file(path, "queries.jsonl"),
+                            corpus=corpus or find_file(path, "corpus.jsonl"), name=path.resolve().name, kind="beir",
+                            relevant_from=relevant_from)
+    if path is not None and qrels is not None:
+        raise UsageError(f"{path} and --qrels {qrels}: name one set of judgments")
+    file = qrels or path
+    assert file is not None, "one of the two is there"
+    name = file.name.removesuffix(".gz").rsplit(".", 1)[0]
+    return read_foreign(file, questions=questions, corpus=corpus, name=name, kind="trec", relevant_from=relevant_from)

@@ -1,0 +1,21 @@
+"""The demo's story with Prefect's runner on the embedded server. ``make demo``, or ``python -m flows.demo``."""
+
+from __future__ import annotations
+
+import click
+from goldset.pipeline.demo import tell
+from prefect import flow
+
+from flows.tasks import note_text, prefect_runner, run_flow, say
+
+
+@flow(name="goldset-demo", persist_result=False)
+def demo_flow(keep: str | None = None) -> str:
+    """Audit a flattering set, rebuild it, publish, audit and score; returns the content hash of the version."""
+    story = tell(keep=keep, runner=prefect_runner, say=say, show=click.echo)
+    note_text("before-and-after", story.table, "the headline figure, corrected step by step")
+    return story.content_hash
+
+
+if __name__ == "__main__":
+    run_flow(demo_flow)

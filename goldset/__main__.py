@@ -1,0 +1,5 @@
+"""``python -m goldset``."""
+
+from goldset.cli import main
+
+main()

@@ -1,0 +1,234 @@
+"""What every check reads: the set, the runs and what follows from them, each computed once and on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from goldset.errors import UsageError, nearest
+from goldset.formats.sets import Corpus, LabelledSet
+from goldset.lexical import BM25Index
+from goldset.progress import progress
+from goldset.schemas import conform
+from goldset.spans import served
+from goldset.text import tokenize
+
+T = TypeVar("T")
+
+BM25_DEPTH = 200
+BM25_NAME = "bm25"
+
+
+class Check(Protocol):
+    """One audit: a name among the checks of the schema, and a function from a context to rows of findings."""
+
+    name: str
+
+    def run(self, context: Context) -> list[dict[str, Any]]:
+        """Context -> rows of the table findings, made with verdicts.finding()."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Context:
+    """A labelled set with the runs and the facts about production that the caller knows.
+
+    Attributes:
+        labelled: the set under audit.
+        given: runs by system name, each the table run of one system.
+        families: system -> family for systems whose family the caller knows better than the run.
+        log_questions: real questions to compare with: a table with the column text, and query where it differs.
+        eval_k: k of the quoted figure; retrieve_k: what is retrieved; serving_k: what reaches the reader.
+        served_system: the system whose run is the list that reaches the reader.
+        audit_only: systems that never fed the pool.
+        quiet: no progress on stderr.
+    """
+
+    labelled: LabelledSet
+    given: Mapping[str, pa.Table] = field(default_factory=dict)
+    families: Mapping[str, str] = field(default_factory=dict)
+    log_questions: pa.Table | None = None
+    eval_k: int | None = None
+    retrieve_k: int | None = None
+    serving_k: int | None = None
+    served_system: str | None = None
+    audit_only: frozenset[str] = frozenset()
+    quiet: bool = True
+    _made: dict[tuple[str, str], Any] = field(default_factory=dict, init=False, repr=False)
+
+    def _once(self, what: str, system: str, make: Callable[[], T]) -> T:
+        """What depends on a system, made on first use."""
+        if (what, system) not in self._made:
+            self._made[what, system] = make()
+        made: T = self._made[what, system]
+        return made
+
+    def __post_init__(self) -> None:
+        for name in {self.served_system, *self.families, *self.audit_only} - {None, *self.given}:
+            if self.given and name == self.served_system:
+                raise UsageError(f"served system '{name}' has no run; {nearest(str(name), self.given)}")
+
+    # --- texts ---
+
+    @property
+    def corpus(self) -> Corpus | None:
+        """Texts behind the set, or None."""
+        return self.labelled.corpus
+
+    @cached_property
+    def queries(self) -> dict[str, str]:
+        """question_id -> the string sent to retrieval; empty without question texts."""
+        table = self.labelled.questions
+        if table is None:
+            return {}
+        return dict(zip(table.column("question_id").to_pylist(), table.column("query").to_pylist(), strict=True))
+
+    @cached_property
+    def span_texts(self) -> dict[str, str]:
+        """span_id -> text of the gold spans as indexed: the chunk's where span and chunk are one, else the span's."""
+        if self.corpus is None:
+            return {}
+        wanted = pc.unique(self.labelled.gold.column("span_id"))
+        texts: dict[str, str] = {}
+        for table, key in ((self.corpus.spans, "span_id"), (self.corpus.chunks, "chunk_id")):
+            rows = table.filter(pc.is_in(table.column(key), wanted))
+            texts.update(zip(rows.column(key).to_pylist(), rows.column("text").to_pylist(), strict=True))
+        return texts
+
+    @cached_property
+    def index(self) -> BM25Index | None:
+        """BM25 over the corpus' chunks, or None without a corpus."""
+        if self.corpus is None:
+            return None
+        chunks = self.corpus.chunks.select(["chunk_id", "text"]).sort_by("chunk_id")
+        with progress("indexing the corpus", len(chunks), quiet=self.quiet) as advance:
+
+            def words() -> Any:
+                for text in chunks.column("text"):
+                    advance(1)
+                    yield tokenize(text.as_py())
+
+            return BM25Index.build(chunks.column("chunk_id").to_pylist(), words())
+
+    # --- gold ---
+
+    @cached_property
+    def unresolved(self) -> frozenset[str]:
+        """Gold span ids that the corpus does not hold; empty without a corpus."""
+        if self.corpus is None:
+            return frozenset()
+        gold = pc.unique(self.labelled.gold.column("span_id"))
+        return frozenset(gold.filter(pc.invert(pc.is_in(gold, self.corpus.spans.column("span_id")))).to_pylist())
+
+    @cached_property
+    def gold_table(self) -> pa.Table:
+        """Table gold without the rows that do not resolve."""
+        gold = self.labelled.gold
+        if not self.unresolved:
+            return gold
+        return gold.filter(pc.invert(pc.is_in(gold.column("span_id"), pa.array(sorted(self.unresolved)))))
+
+    @cached_property
+    def gold(self) -> pd.DataFrame:
+        """question_id, span_id of the gold that resolves."""
+        return self.gold_table.select(["question_id", "span_id"]).to_pandas()
+
+    @cached_property
+    def gold_count(self) -> pd.Series[int]:
+        """question_id -> number of gold spans that resolve, ascending by question_id."""
+        return self.gold.groupby("question_id").size()
+
+    # --- runs ---
+
+    @cached_property
+    def runs(self) -> dict[str, pa.Table]:
+        """The given runs; without any, a BM25 over the corpus where there are texts."""
+        if self.given:
+            return dict(self.given)
+        made = self.bm25_run
+        return {} if made is None else {BM25_NAME: made}
+
+    @cached_property
+    def bm25_run(self) -> pa.Table | None:
+        """Our BM25 over the corpus for the questions with gold; None without texts."""
+        if self.index is None or not self.queries:
+            return None
+        rows: dict[str, list[Any]] = {"question_id": [], "rank": [], "chunk_id": [], "score": []}
+        asked = [question for question in self.gold_count.index if question in self.queries]
+        with progress("searching with BM25", len(asked), quiet=self.quiet) as advance:
+            for question in asked:
+                for rank, (chunk, score) in enumerate(
+                        self.index.search(tokenize(self.queries[question]), BM25_DEPTH), 1):
+                    for name, value in zip(rows, (question, rank, chunk, score), strict=True):
+                        rows[name].append(value)
+                advance(1)
+        count = len(rows["rank"])
+        columns = {"system": pa.repeat(BM25_NAME, count), "family": pa.repeat("lexical", count), **rows}
+        return conform(pa.table(columns), "run") if count else None
+
+    def family(self, system: str) -> frozenset[str]:
+        """Elementary families of a system (a hybrid has several)."""
+        known = self.families.get(system) or self.labelled.manifest.get("systems", {}).get(system, {}).get("family")
+        if not known:
+            known = self.runs[system].column("family")[0].as_py() if len(self.runs[system]) else system
+        return frozenset(str(known).split("+"))
+
+    @cached_property
+    def independent(self) -> frozenset[str]:
+        """Audited systems that never fed the pool: as the caller says, or as the set's manifest records."""
+        recorded = {name for name, facts in self.labelled.manifest.get("systems", {}).items()
+                    if facts.get("audit_only")}
+        return frozenset(self.runs) & (self.audit_only | recorded)
+
+    def lengths(self, system: str) -> dict[str, int]:
+        """question_id -> length of the system's list."""
+
+        def make() -> dict[str, int]:
+            counts = self.runs[system].group_by("question_id").aggregate([("rank", "max")])
+            columns = (counts.column(name).to_pylist() for name in ("question_id", "rank_max"))
+            return dict(zip(*columns, strict=True))
+
+        return self._once("lengths", system, make)
+
+    def depth(self, system: str) -> int:
+        """Longest list of a system."""
+        return max(self.lengths(system).values(), default=0)
+
+    def delivered(self, system: str) -> pd.DataFrame:
+        """question_id, span_id, strict, lenient: smallest cut that delivers the gold, infinity where none does.
+
+        ``strict`` and ``lenient`` differ only where evidence is missing and the two readings of the span rule
+        disagree. One row a gold span that resolves, also for questions the run does not answer.
+        """
+
+        def make() -> pd.DataFrame:
+            parts = self.corpus
+            table = served(gold=self.gold_table, run=self.runs[system], spans=parts.spans if parts else None,
+                           links=parts.links if parts else None, chunks=parts.chunks if parts else None)
+            frame = table.select(["question_id", "span_id"]).to_pandas()
+            for name, reading in (("strict", "rank_low"), ("lenient", "rank_high")):
+                rank = pc.coalesce(table.column("rank"), table.column(reading))
+                frame[name] = pc.fill_null(pc.cast(rank, pa.float64()), np.inf).to_numpy()
+            return frame
+
+        return self._once("delivered", system, make)
+
+    def recalls(self, system: str, k: int) -> pd.DataFrame:
+        """question_id -> delivered (gold within the first k), count (gold), known (readings agree), by question_id."""
+        frame = self.delivered(system)
+        table = frame.assign(hit=frame["strict"] <= k, differs=(frame["strict"] <= k) != (frame["lenient"] <= k))
+        grouped = table.groupby("question_id")
+        return pd.DataFrame({"delivered": grouped["hit"].sum(), "count": grouped["hit"].size(),
+                             "known": ~grouped["differs"].any()})
+
+
+def percent(share: float) -> str:
+    """A share for a sentence: 13.9 %."""
+    return f"{100 * share:.1f} %"

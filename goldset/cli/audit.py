@@ -1,0 +1,58 @@
+"""``goldset audit``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from goldset.cli.common import (
+    PATH,
+    json_option,
+    open_runs,
+    open_set,
+    result,
+    result_json,
+    run_option,
+    say,
+    set_options,
+)
+from goldset.errors import ExitCode
+
+
+@click.command("audit")
+@set_options
+@run_option
+@click.option("--logs", type=PATH, help="Question log (JSONL): the reference for lexical leakage.")
+@click.option("--logs-text", default="text", show_default=True, help="Field of the question in --logs.")
+@click.option("--eval-k", type=click.IntRange(1), help="k of the headline figure.")
+@click.option("--retrieve-k", type=click.IntRange(1), help="Passages retrieved before reranking.")
+@click.option("--serving-k", type=click.IntRange(1), help="Passages that reach the reader.")
+@click.option("--served", metavar="NAME", help="Which --run is in production; default: the first.")
+@click.option("--with", "extra", type=click.Choice(["dense"]), help="Add our own encoder as a second system.")
+@click.option("--fail-on", type=click.Choice(["fail", "warn"]), default="fail", show_default=True,
+              help="The verdict from which the exit code is 1.")
+@click.option("--html", type=PATH, help="Write the report as one self-contained page.")
+@json_option
+def command(labelled: Path | None, qrels: Path | None, questions: Path | None, corpus: Path | None,
+            relevant_from: int | None, runs: tuple[str, ...], logs: Path | None, logs_text: str, eval_k: int | None,
+            retrieve_k: int | None, serving_k: int | None, served: str | None, extra: str | None, fail_on: str,
+            html: Path | None, as_json: bool) -> int:
+    """Can this labelled set be believed? Pre-check and four properties."""
+    from goldset.pipeline.checks import audit_any
+    from goldset.report import render_json, render_terminal
+
+    gold = open_set(labelled, qrels, questions, corpus, relevant_from)
+    outcome = audit_any(gold, open_runs(runs), logs=logs, logs_text=logs_text, eval_k=eval_k, retrieve_k=retrieve_k,
+                        serving_k=serving_k, served=served, with_dense=extra == "dense", quiet=as_json)
+    if html is not None:
+        outcome.write_html(html)
+        say(f"report: {html}")
+    if as_json:
+        result_json(render_json(outcome.findings))
+    else:
+        result(render_terminal(outcome.findings, outcome.measurements))
+    failing = {"fail": ("fail",), "warn": ("fail", "warn")}[fail_on]
+    if outcome.verdict in failing:
+        return int(ExitCode.CHECK_FAILED)
+    return int(ExitCode.TOO_LITTLE_DATA if outcome.verdict == "insufficient" else ExitCode.DONE)

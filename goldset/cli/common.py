@@ -1,0 +1,91 @@
+"""What the commands share: options, output, and how runs and sets are named on the command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from goldset.errors import UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from goldset.formats.sets import LabelledSet
+
+F = TypeVar("F", bound=Callable[..., Any])
+PATH = click.Path(path_type=Path)
+
+config_option = click.option("-c", "--config", "config_path", required=True, type=PATH, help="TOML configuration.")
+json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
+run_option = click.option("--run", "runs", multiple=True, metavar="NAME=FILE",
+                          help="A system's run, TREC format, gzip too; several times for several systems.")
+
+
+def set_options(function: F) -> F:
+    """SET, or --qrels with --questions and --corpus, and --relevant-from."""
+    for option in reversed((
+        click.argument("labelled", metavar="SET", required=False, type=PATH),
+        click.option("--qrels", type=PATH, help="TREC qrels instead of SET."),
+        click.option("--questions", type=PATH, help="Question texts for --qrels (JSONL)."),
+        click.option("--corpus", type=PATH, help="Passage texts for --qrels (JSONL)."),
+        click.option("--relevant-from", type=int, metavar="GRADE", help="Smallest grade that counts as relevant."),
+    )):
+        function = option(function)
+    return function
+
+
+def open_set(labelled: Path | None, qrels: Path | None, questions: Path | None, corpus: Path | None,
+             relevant_from: int | None) -> LabelledSet:
+    """The set that the options name."""
+    from goldset.formats.sets import load_set
+
+    if (labelled is None) == (qrels is None):
+        raise UsageError("name one labelled set: SET (a published version or a BEIR folder), or --qrels FILE")
+    return load_set(labelled, qrels=qrels, questions=questions, corpus=corpus, relevant_from=relevant_from)
+
+
+def open_runs(runs: tuple[str, ...]) -> dict[str, pa.Table]:
+    """``NAME=FILE`` arguments -> run tables by name."""
+    from goldset.formats.trec import read_run
+
+    tables: dict[str, pa.Table] = {}
+    for argument in runs:
+        name, equals, file = argument.partition("=")
+        if not (name and equals and file):
+            raise UsageError(f"--run {argument}: write it as NAME=FILE, e.g. --run production=production.run.gz")
+        if name in tables:
+            raise UsageError(f"--run {argument}: the name '{name}' is used twice")
+        tables[name] = read_run(Path(file), system=name)
+    return tables
+
+
+def numbers(text: str | None, option: str) -> list[int]:
+    """``5,10`` -> [5, 10]."""
+    if text is None:
+        return []
+    try:
+        values = [int(part) for part in text.split(",")]
+    except ValueError as error:
+        raise UsageError(f"{option} {text}: whole numbers, separated by commas, e.g. {option} 5,10") from error
+    if any(value < 1 for value in values):
+        raise UsageError(f"{option} {text}: cutoffs start at 1")
+    return sorted(set(values))
+
+
+def say(line: str) -> None:
+    """A line of progress, on stderr."""
+    click.echo(line, err=True)
+
+
+def result(text: str) -> None:
+    """The result, on stdout."""
+    click.echo(text.rstrip("\n"))
+
+
+def result_json(value: Any) -> None:
+    """One JSON document on stdout; NaN is our own bug and refused."""
+    click.echo(json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False))

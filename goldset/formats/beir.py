@@ -1,0 +1,196 @@
+"""A BEIR folder, or qrels with questions and corpus files of the same kind -> LabelledSet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from goldset.errors import DataError
+from goldset.formats.lines import field, json_lines, numbered_lines, opaque_id, open_bytes
+from goldset.formats.qrels import read_qrels
+from goldset.formats.sets import Corpus, LabelledSet, Note
+from goldset.schemas import ORIGINS, schema_of
+from goldset.text import content_hash, count_words, question_key, text_sha256, twin_key
+
+_ID_FIELDS = ("_id", "id", "question_id", "query_id", "qid", "doc_id", "docid")
+_TEXT_FIELDS = ("text", "question", "query", "body", "contents")
+
+
+def find_file(folder: Path, name: str) -> Path | None:
+    """``folder/name`` or its gzip, whichever is there."""
+    return next((path for path in (folder / name, folder / f"{name}.gz") if path.is_file()), None)
+
+
+def is_beir(folder: Path) -> bool:
+    """Whether the folder holds qrels beside questions or a corpus."""
+    return (folder / "qrels").is_dir()
+
+
+def find_qrels(folder: Path) -> Path:
+    """The judgments of a BEIR folder: the only file under qrels/, or ``test`` if there are several."""
+    found = sorted(path for path in (folder / "qrels").iterdir()
+                   if path.name.removesuffix(".gz").endswith((".tsv", ".txt", ".qrels")))
+    test = [path for path in found if path.name.split(".")[0] == "test"]
+    if len(found) == 1 or test:
+        return (test or found)[0]
+    names = ", ".join(path.name for path in found) or "none"
+    raise DataError(f"{folder / 'qrels'}: one qrels file, or one called test.tsv, is needed and there are: {names}; "
+                    "name one with --qrels")
+
+
+def read_foreign(qrels: Path, *, questions: Path | None, corpus: Path | None, name: str, kind: str,
+                 relevant_from: int | None) -> LabelledSet:
+    """Judgments and, where given, the texts around them -> LabelledSet. Corpus texts are read on demand."""
+    read = read_qrels(qrels, relevant_from=relevant_from)
+    notes = list(read.notes)
+    table = None
+    if questions is not None:
+        table, odd = read_questions(questions)
+        notes += odd
+        known = set(table.column("question_id").to_pylist())
+        strange = [q for q in read.judgments.column("question_id").unique().to_pylist() if q not in known]
+        if len(strange) and len(strange) == len(read.judgments.column("question_id").unique()):
+            raise DataError(f"{qrels}: 0 of {len(strange)} question ids stand in {questions} "
+                            f"(first '{strange[0]}', there '{next(iter(known))}'); give the questions of these qrels")
+        if strange:
+            notes.append(Note("question_without_text", len(strange), str(questions), strange[0]))
+    return LabelledSet(
+        name=name, version=None, kind=kind, judgments=read.judgments, gold=read.gold, questions=table,
+        notes=tuple(notes), relevant_from=read.relevant_from,
+        load_corpus=None if corpus is None else lambda: read_corpus(corpus),
+    )
+
+
+def read_questions(path: Path) -> tuple[pa.Table, list[Note]]:
+    """JSONL (``_id``, ``text``, ``metadata``) or TSV (id, text) -> table ``questions``; ids are kept, not hashed.
+
+    Texts stay as they are: ``null`` and ``NA`` are words. Questions without text are dropped and noted. Questions
+    with the same question_key share a cluster.
+    """
+    rows: list[dict[str, Any]] = []
+    seen: dict[str, int] = {}
+    empty: list[int] = []
+    for number, identity, text, metadata in _question_rows(path):
+        if not text.strip():
+            empty.append(number)
+            continue
+        if identity in seen:
+            raise DataError(f"{path}, line {number}: question id '{identity}' stands in line {seen[identity]} already; "
+                            "ids must be unique")
+        seen[identity] = number
+        origin = metadata.get("origin")
+        language = metadata.get("language")
+        rows.append({
+            "question_id": identity, "text": text, "context": _turns(metadata.get("history")), "query": text,
+            "need": None, "scope": "{}", "language": language if isinstance(language, str) else "und",
+            "origin": origin if origin in ORIGINS else "unknown", "asked_first": None, "asked_last": None,
+            "times_asked": None, "draws": 1, "u": None, "inclusion_prob": None, "traffic_weight": 1.0,
+            "cluster_id": "c" + content_hash("cluster", question_key(text))[:16], "session_cluster": None,
+            "stratum": "all",
+        })
+    if not rows:
+        raise DataError(f'{path}: no question; a line is {{"_id": "q1", "text": "…"}} or id, tab, text')
+    notes = [Note("empty_question", len(empty), f"{path}, line {empty[0]}")] if empty else []
+    schema = schema_of("questions")
+    relaxed = pa.schema([column.with_nullable(True) for column in schema])
+    table = pa.Table.from_pylist(rows, schema=relaxed)
+    return pa.Table.from_arrays(table.columns, schema=schema), notes
+
+
+def _turns(history: Any) -> list[dict[str, str]]:
+    """Earlier turns as MTRAG-like metadata writes them: objects with role and text; anything else is left alone."""
+    if not isinstance(history, list):
+        return []
+    return [{"role": str(turn.get("role", "user")), "text": turn["text"]} for turn in history
+            if isinstance(turn, dict) and isinstance(turn.get("text"), str)]
+
+
+def _question_rows(path: Path) -> Any:
+    with open_bytes(path) as stream:
+        jsonl = stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
+    if jsonl:
+        for number, row in json_lines(path):
+            metadata = row.get("metadata")
+            yield number, _identity(row, path, number), _text(row, path, number), (
+                metadata if isinstance(metadata, dict) else {})
+        return
+    for number, line in numbered_lines(path):
+        if not line.strip():
+            continue
+        identity, tab, text = line.partition("\t")
+        if not tab or not identity.strip():
+            raise DataError(f"{path}, line {number}: no tab; a line is id, tab, question (or a JSON object)")
+        yield number, identity.strip(), text, {}
+
+
+def _identity(row: dict[str, Any], path: Path, number: int) -> str:
+    for name in _ID_FIELDS:
+        value = opaque_id(field(row, name))
+        if value is not None and value.strip():
+            return value
+    raise DataError(f"{path}, line {number}: no id; one of {', '.join(_ID_FIELDS)} must hold a text or whole number")
+
+
+def _text(row: dict[str, Any], path: Path, number: int) -> str:
+    for name in _TEXT_FIELDS:
+        value = row.get(name)
+        if isinstance(value, str):
+            return value
+    raise DataError(f"{path}, line {number}: no text; one of {', '.join(_TEXT_FIELDS)} must hold a text")
+
+
+def read_corpus(path: Path) -> Corpus:
+    """corpus.jsonl (``_id``, ``title``, ``text``) -> Corpus in which each id is its own document, chunk and span.
+
+    A chunk's text is the title, a line break, the text; ``body_start`` is the length of what stands before the text.
+
+    Raises:
+        DataError: an id that repeats, a row without id or text (names the line), an empty corpus.
+    """
+    ids: list[str] = []
+    bodies: list[str] = []
+    titles: list[str] = []
+    seen: dict[str, int] = {}
+    for number, row in json_lines(path):
+        identity = _identity(row, path, number)
+        if identity in seen:
+            raise DataError(f"{path}, line {number}: id '{identity}' stands in line {seen[identity]} already; "
+                            "ids must be unique")
+        seen[identity] = number
+        ids.append(identity)
+        bodies.append(_text(row, path, number))
+        title = row.get("title")
+        titles.append(title if isinstance(title, str) else "")
+    if not ids:
+        raise DataError(f'{path}: empty corpus; a line is {{"_id": "d1", "title": "…", "text": "…"}}')
+    return _corpus(ids, bodies, titles)
+
+
+def _corpus(ids: list[str], bodies: list[str], titles: list[str]) -> Corpus:
+    heads = [f"{title}\n" if title else "" for title in titles]
+    lengths = [len(body) for body in bodies]
+    keys = [twin_key(body) for body in bodies]
+    first: dict[str, str] = {}
+    for identity, key in zip(ids, keys, strict=True):
+        first[key] = min(first.get(key, identity), identity)
+    zeros, count = [0] * len(ids), len(ids)
+    declared = ["declared"] * count
+    chunks = {"chunk_id": ids, "doc_id": ids, "start": zeros, "end": lengths,
+              "text": [head + body for head, body in zip(heads, bodies, strict=True)],
+              "body_start": [len(head) for head in heads], "offsets": declared}
+    spans = {"span_id": ids, "doc_id": ids, "start": zeros, "end": lengths, "text": bodies,
+             "heading": [title or None for title in titles], "doc_sha256": [text_sha256(body) for body in bodies],
+             "text_hash": [content_hash(body) for body in bodies],
+             # An empty text has no twins: two empty passages are not the same answer.
+             "twin_group": [first[key] if key else identity for identity, key in zip(ids, keys, strict=True)],
+             "words": [count_words(body) for body in bodies], "offsets": declared}
+    links = {"chunk_id": ids, "span_id": ids, "chunk_share": [1.0] * count, "span_share": [1.0] * count}
+    return Corpus(*(_typed(columns, name) for columns, name in
+                    ((chunks, "chunks"), (spans, "spans"), (links, "span_links"))))
+
+
+def _typed(columns: dict[str, list[Any]], name: str) -> pa.Table:
+    schema = schema_of(name)
+    return pa.Table.from_arrays([pa.array(columns[column.name], column.type) for column in schema], schema=schema)

@@ -1,0 +1,84 @@
+"""White-space or tab separated text -> Arrow columns, fast where the file is plain; the caller's line loop is the judge.
+
+``read_fields`` answers None for anything out of the ordinary (a field too few, a quote, a word where a number should
+be, damaged gzip). Callers then walk the file line by line, which accepts what can be accepted and names the line that
+cannot. So there is one set of rules and messages, and clean files of a million lines take about a second.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+
+from goldset.errors import DataError
+from goldset.formats.lines import open_bytes
+
+_BOM = b"\xef\xbb\xbf"
+_OTHER_SPACE = bytes.maketrans(b"\t\x0b\x0c\r", b"    ")
+
+
+def read_fields(path: Path, columns: Mapping[str, pa.DataType | None], *, tabs: bool = False,
+                skip: int = 0, blank_lines: bool = True) -> pa.Table | None:
+    """File without header -> table, or None where only a look at each line can tell.
+
+    Args:
+        path: text file, gzip too.
+        columns: name -> type in file order; None for a field that is not kept.
+        tabs: fields are separated by single tabs, not by any white space.
+        skip: lines to leave out at the top.
+        blank_lines: read over blank lines; False answers None instead, so that the caller can count them.
+    """
+    import pyarrow.csv as csv
+
+    data = _plain_bytes(path, tabs=tabs)
+    if data is None or not blank_lines and (b"\n\n" in data or data.startswith(b"\n")):
+        return None
+    kept = {name: kind for name, kind in columns.items() if kind is not None}
+    try:
+        return csv.read_csv(
+            pa.BufferReader(data),
+            read_options=csv.ReadOptions(column_names=list(columns), skip_rows=skip, block_size=1 << 23),
+            parse_options=csv.ParseOptions(delimiter="\t" if tabs else " ", quote_char=False, escape_char=False),
+            convert_options=csv.ConvertOptions(column_types=kept, include_columns=list(kept), null_values=[],
+                                               strings_can_be_null=False, check_utf8=True),
+        )
+    except (pa.ArrowInvalid, pa.ArrowKeyError):
+        return None
+
+
+def _plain_bytes(path: Path, *, tabs: bool) -> bytes | None:
+    """The file with one separator between fields and none at line ends; None where quotes or damage need a closer look."""
+    try:
+        with open_bytes(path) as stream:
+            data = stream.read()
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        return None
+    if b'"' in data:
+        return None
+    data = data.removeprefix(_BOM)
+    if b"\r" in data:
+        data = data.replace(b"\r\n", b"\n")
+    if tabs:
+        return data
+    if any(space in data for space in (b"\t", b"\x0b", b"\x0c", b"\r")):
+        data = data.translate(_OTHER_SPACE)
+    while b"  " in data:
+        data = data.replace(b"  ", b" ")
+    if b" \n" in data:
+        data = data.replace(b" \n", b"\n")
+    if b"\n " in data:
+        data = data.replace(b"\n ", b"\n")
+    return data.strip(b" ")
+
+
+def has_bom(path: Path) -> bool:
+    """Whether the file starts with a UTF-8 byte order mark."""
+    with open_bytes(path) as stream:
+        try:
+            return stream.read(3) == _BOM
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise DataError(f"{path}: the gzip file is damaged ({error}); fetch or write it again") from error

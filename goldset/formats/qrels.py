@@ -1,0 +1,220 @@
+"""Relevance judgments from TREC and BEIR files -> tables judgments and gold, with notes on what was odd."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from goldset.errors import DataError, UsageError
+from goldset.formats.columns import has_bom, read_fields
+from goldset.formats.lines import numbered_lines
+from goldset.formats.sets import Note
+from goldset.schemas import RANGE, schema_of
+
+_HEADERS = {("query-id", "corpus-id", "score"), ("query_id", "corpus_id", "score"), ("qid", "docid", "relevance")}
+_TREC = "question 0 passage grade"
+_BEIR = "question, passage, grade, separated by tabs"
+UNJUDGED = -1
+
+
+@dataclass(frozen=True)
+class Qrels:
+    """Judgments read from a file; ``judgments`` and ``gold`` conform to their schemas."""
+
+    judgments: pa.Table
+    gold: pa.Table
+    notes: tuple[Note, ...]
+    relevant_from: int
+
+
+def read_qrels(path: Path, *, relevant_from: int | None = None) -> Qrels:
+    """Qrels file (TREC: four fields, any white space; BEIR: three fields by tab, header or none) -> Qrels.
+
+    Grade -1 means pooled but not judged: relevant stays null. Other negative grades are judged not relevant. Blank
+    lines, a byte order mark, quotes and repeated lines are read over and noted.
+
+    Args:
+        path: gzip too.
+        relevant_from: smallest grade that counts as relevant; needed where grades go above 1.
+
+    Raises:
+        DataError: a line with another number of fields, a grade that is no whole number, two grades for one pair
+            (all name the line), no judgment at all, grades above 1 without ``relevant_from``.
+        UsageError: ``relevant_from`` below 1.
+    """
+    if relevant_from is not None and relevant_from < 1:
+        raise UsageError(f"--relevant-from {relevant_from}: grade 0 means not relevant; use 1 or more")
+    shape = _shape(path)
+    table, notes = _plain(path, shape) or _by_line(path, shape)
+    if not len(table):
+        raise DataError(f"{path}: no judgment; a line is '{_TREC}' (TREC) or {_BEIR} (BEIR)")
+    if shape.bom:
+        notes = [Note("bom", 1, f"{path}, line 1"), *notes]
+    table, repeated = _distinct(path, shape, table)
+    notes += repeated
+    grade = table.column("grade").to_numpy()
+    notes += _grade_notes(path, grade)
+    threshold = _threshold(path, grade, relevant_from)
+    judgments = _judgments(table, grade, threshold)
+    return Qrels(judgments, gold_of(judgments), tuple(notes), threshold)
+
+
+@dataclass(frozen=True)
+class _Shape:
+    tabs: bool
+    header: int
+    bom: bool
+    blank: int
+    first: str
+
+
+def _shape(path: Path) -> _Shape:
+    """Look at the first line that is not blank: three fields by tab are BEIR, anything else must be TREC."""
+    for number, line in numbered_lines(path):
+        if not line.strip():
+            continue
+        parts = [_bare(part.strip()) for part in line.split("\t")]
+        loose = tuple(_bare(part) for part in line.split())
+        header = tuple(part.lower() for part in loose) in _HEADERS
+        return _Shape(len(parts) == 3, number if header else 0, has_bom(path), number - 1, line)
+    raise DataError(f"{path}: empty; a line is '{_TREC}' (TREC) or {_BEIR} (BEIR)")
+
+
+def _plain(path: Path, shape: _Shape) -> tuple[pa.Table, list[Note]] | None:
+    if shape.blank:
+        return None
+    text, number = pa.string(), pa.int32()
+    kinds = ({"question_id": text, "span_id": text, "grade": number} if shape.tabs
+             else {"question_id": text, "iteration": None, "span_id": text, "grade": number})
+    table = read_fields(path, kinds, tabs=shape.tabs, skip=shape.header, blank_lines=False)
+    if table is None:
+        return None
+    if shape.tabs and any(pc.any(pc.not_equal(column, pc.utf8_trim_whitespace(column))).as_py()
+                          for column in (table.column("question_id"), table.column("span_id"))):
+        return None
+    return table, []
+
+
+def _by_line(path: Path, shape: _Shape) -> tuple[pa.Table, list[Note]]:
+    blank = [number for number, line in numbered_lines(path) if not line.strip()]
+    quoted: list[int] = []
+    questions, spans, grades = [], [], []
+    for number, question, span, grade, quotes in _rows(path, shape):
+        if quotes:
+            quoted.append(number)
+        questions.append(question)
+        spans.append(span)
+        grades.append(grade)
+    notes = [Note(kind, len(lines), f"{path}, line {lines[0]}")
+             for kind, lines in (("blank_lines", blank), ("quoted", quoted)) if lines]
+    return pa.table({"question_id": pa.array(questions, pa.string()), "span_id": pa.array(spans, pa.string()),
+                     "grade": pa.array(grades, pa.int32())}), notes
+
+
+def _rows(path: Path, shape: _Shape) -> Iterator[tuple[int, str, str, int, bool]]:
+    """(line number, question, passage, grade, quotes stripped) of every judgment; the one place for line errors."""
+    expected = 3 if shape.tabs else 4
+    for number, line in numbered_lines(path):
+        if not line.strip() or number == shape.header:
+            continue
+        raw = [part.strip() for part in line.split("\t")] if shape.tabs else line.split()
+        parts = [_bare(part) for part in raw]
+        where = f"{path}, line {number}"
+        if len(parts) != expected:
+            form = _BEIR if shape.tabs else f"'{_TREC}'"
+            raise DataError(f"{where}: {len(parts)} fields where {expected} were expected ({form})")
+        question, span, text = parts[0], parts[-2], parts[-1]
+        if not question or not span:
+            raise DataError(f"{where}: an empty id; a line needs question and passage")
+        try:
+            value = float(text)
+            grade = int(value)
+        except (ValueError, OverflowError) as error:
+            raise DataError(f"{where}: grade '{text}' is not a whole number") from error
+        if grade != value or abs(grade) >= 2**31:
+            raise DataError(f"{where}: grade '{text}' is not a whole number")
+        yield number, question, span, grade, parts != raw
+
+
+def _bare(text: str) -> str:
+    return text[1:-1] if len(text) >= 2 and text[0] == text[-1] == '"' else text
+
+
+def _distinct(path: Path, shape: _Shape, table: pa.Table) -> tuple[pa.Table, list[Note]]:
+    """One row a pair; a repeated line is noted, two grades for one pair are refused."""
+    counts = table.group_by(["question_id", "span_id"]).aggregate(
+        [("grade", "min"), ("grade", "max"), ("grade", "count")])
+    if len(counts) == len(table):
+        return table, []
+    seen: dict[tuple[str, str], tuple[int, int]] = {}
+    keep: list[bool] = []
+    again: list[int] = []
+    for number, question, span, grade, _ in _rows(path, shape):
+        line, before = seen.setdefault((question, span), (number, grade))
+        if before != grade:
+            raise DataError(f"{path}, line {number}: grade {grade} for question '{question}', passage '{span}', "
+                            f"but line {line} says {before}; keep one of them")
+        keep.append(line == number)
+        if line != number:
+            again.append(number)
+    return table.filter(pa.array(keep)), [Note("repeated_judgment", len(again), f"{path}, line {again[0]}")]
+
+
+def _grade_notes(path: Path, grade: np.ndarray) -> list[Note]:
+    unjudged, below = int((grade == UNJUDGED).sum()), int((grade < UNJUDGED).sum())
+    notes = [Note("unjudged_grade", unjudged, str(path), "-1")] if unjudged else []
+    return notes + ([Note("negative_grade", below, str(path), str(grade.min()))] if below else [])
+
+
+def _threshold(path: Path, grade: np.ndarray, relevant_from: int | None) -> int:
+    low, high = int(grade.min()), int(grade.max())
+    if relevant_from is None:
+        if high > 1:
+            raise DataError(f"{path}: grades go from {low} to {high}, and nothing says which of them answer; "
+                            f"pass --relevant-from G (2 to {high} leave out the lowest)")
+        return 1
+    if relevant_from > high:
+        raise DataError(f"{path}: no judgment reaches --relevant-from {relevant_from}; grades go from {low} to {high}")
+    return relevant_from
+
+
+def _judgments(table: pa.Table, grade: np.ndarray, threshold: int) -> pa.Table:
+    count = len(table)
+    columns = {
+        "question_id": table.column("question_id"),
+        "span_id": table.column("span_id"),
+        "relevant": pa.array(grade >= threshold, mask=grade == UNJUDGED),
+        "grade": pa.array(grade, pa.int32()),
+        "basis": pa.repeat(pa.scalar("imported"), count),
+        "inclusion_prob": pa.repeat(pa.scalar(1.0), count),
+        "stratum": pa.nulls(count, pa.string()),
+        "label_ids": _empty_lists(count, pa.string()),
+    }
+    schema = schema_of("judgments")
+    return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
+
+
+def gold_of(judgments: pa.Table) -> pa.Table:
+    """Relevant rows of imported ``judgments`` -> table ``gold``: no evidence, weight 1, each its own twin group."""
+    relevant = judgments.filter(pc.fill_null(judgments.column("relevant"), False))
+    count = len(relevant)
+    columns = {
+        "question_id": relevant.column("question_id"),
+        "span_id": relevant.column("span_id"),
+        "evidence": _empty_lists(count, RANGE),
+        "evidence_source": pa.nulls(count, pa.string()),
+        "facet": pa.nulls(count, pa.string()),
+        "weight": pa.repeat(pa.scalar(1.0), count),
+        "twin_group": relevant.column("span_id"),
+    }
+    schema = schema_of("gold")
+    return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
+
+
+def _empty_lists(count: int, kind: pa.DataType) -> pa.Array:
+    return pa.ListArray.from_arrays(pa.array(np.zeros(count + 1, np.int32)), pa.array([], kind))

@@ -1,0 +1,165 @@
+"""TREC run files: read with ranks that decide and errors that name the line; written back for other tools."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from goldset.errors import DataError
+from goldset.formats.columns import read_fields
+from goldset.formats.lines import numbered_lines
+from goldset.schemas import schema_of
+from goldset.store import write_text
+
+_FORM = "question Q0 chunk rank score system"
+
+
+def read_run(path: Path, *, system: str, family: str | None = None) -> pa.Table:
+    """TREC run file -> table ``run`` of one system, by question in file order, then rank.
+
+    The rank column decides, not the score and not the line order. Ranks are made dense from 1, so files that count
+    from 0 and files with gaps read the same. A score that is not a number (``nan``) becomes null. Ids are opaque.
+
+    Args:
+        path: six fields a line, any white space between; gzip too.
+        system: name of the system in the table; the file's own tag is ignored.
+        family: systems that share an index or a model; default: the system's name.
+
+    Raises:
+        DataError: a line with another number of fields, a rank or score that is no number, a rank or a chunk that
+            repeats within a question (all name the line), or a file without a line.
+    """
+    kinds = {"question_id": pa.string(), "q0": None, "chunk_id": pa.string(), "rank": pa.int32(),
+             "score": pa.float64(), "tag": None}
+    fields = read_fields(path, kinds)
+    table = None if fields is None else _ranked(fields.combine_chunks())
+    if table is None:
+        table = _ranked(_read_lines(path).combine_chunks())
+        assert table is not None, "the line loop refuses what cannot be ranked"
+    if not len(table):
+        raise DataError(f"{path}: no result in the run; a line is '{_FORM}', e.g. 'q1 Q0 d7 1 12.5 bm25'")
+    constant = {"system": system, "family": family or system}
+    columns = [pa.repeat(pa.scalar(constant[name]), len(table)) if name in constant else table.column(name)
+               for name in schema_of("run").names]
+    # Names, types, keys and ranges hold by construction; conform() would sort a million keys to find that out again.
+    return pa.Table.from_arrays(columns, schema=schema_of("run"))
+
+
+def _ranked(fields: pa.Table) -> pa.Table | None:
+    """Fields in file order -> rows by question and dense rank; None if a rank or chunk repeats or a rank is negative."""
+    if not len(fields):
+        return fields
+    question = pc.dictionary_encode(fields.column("question_id").combine_chunks())
+    codes = question.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    rank = fields.column("rank").to_numpy().astype(np.int64)
+    if rank.min() < 0:
+        return None
+    place = codes << 32 | rank
+    if not np.all(place[1:] > place[:-1]):
+        order = np.argsort(place, kind="stable")
+        fields, codes, place = fields.take(pa.array(order)), codes[order], place[order]
+        if not np.all(place[1:] > place[:-1]):
+            return None
+    chunk = pc.dictionary_encode(fields.column("chunk_id").combine_chunks())
+    pair = np.sort(codes * len(chunk.dictionary) + chunk.indices.to_numpy(zero_copy_only=False))
+    if np.any(pair[1:] == pair[:-1]):
+        return None
+    first = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]])
+    length = np.diff(np.r_[first, len(codes)])
+    dense = (np.arange(len(codes)) - np.repeat(first, length) + 1).astype(np.int32)
+    score = fields.column("score")
+    if pc.any(pc.is_nan(score)).as_py():
+        score = pc.if_else(pc.is_nan(score), pa.scalar(None, pa.float64()), score)
+    return pa.table({"question_id": fields.column("question_id"), "rank": dense,
+                     "chunk_id": fields.column("chunk_id"), "score": score})
+
+
+def _read_lines(path: Path) -> pa.Table:
+    """The same fields line by line: accepts all that can be accepted, and names the first line that cannot."""
+    questions: list[str] = []
+    chunks: list[str] = []
+    ranks: list[int] = []
+    scores: list[float] = []
+    seen: dict[tuple[str, str | int], int] = {}
+    for number, line in numbered_lines(path):
+        parts = line.split()
+        if not parts:
+            continue
+        where = f"{path}, line {number}"
+        if len(parts) != 6:
+            raise DataError(f"{where}: {len(parts)} fields where 6 were expected ({_FORM})")
+        question, _, chunk, rank_text, score_text, _ = parts
+        try:
+            rank = int(rank_text)
+        except ValueError as error:
+            raise DataError(f"{where}: rank '{rank_text}' is not a whole number; a line is '{_FORM}'") from error
+        if not 0 <= rank < 2**31:
+            raise DataError(f"{where}: rank {rank}; ranks count from 1 (or 0)")
+        try:
+            score = float(score_text)
+        except ValueError as error:
+            raise DataError(f"{where}: score '{score_text}' is not a number; a line is '{_FORM}'") from error
+        # The rank is an int and the chunk a str, so the two kinds of key cannot meet.
+        for key, what in ((rank, f"rank {rank}"), (chunk, f"chunk '{chunk}'")):
+            before = seen.setdefault((question, key), number)
+            if before != number:
+                raise DataError(f"{where}: {what} of question '{question}' stands in line {before} already; "
+                                "each rank and each chunk may stand once a question")
+        questions.append(question)
+        chunks.append(chunk)
+        ranks.append(rank)
+        scores.append(score)
+    return pa.table({"question_id": pa.array(questions, pa.string()), "chunk_id": pa.array(chunks, pa.string()),
+                     "rank": pa.array(ranks, pa.int32()), "score": pa.array(scores, pa.float64())})
+
+
+def write_run(run: pa.Table, path: Path) -> None:
+    """Table ``run`` of one system -> TREC run file (gzip where the name ends in .gz), written aside then renamed.
+
+    Tools that re-sort by score see 1/rank where the system gave no score.
+    """
+    rows = zip(*(run.column(name).to_pylist() for name in ("question_id", "chunk_id", "rank", "score", "system")),
+               strict=True)
+    lines = []
+    for question, chunk, rank, score, system in rows:
+        number = 1 / rank if score is None else score
+        lines.append(f"{_word(question)} Q0 {_word(chunk)} {rank} {number!r} {_word(system)}\n")
+    _write(path, "".join(lines))
+
+
+def write_qrels(judgments: pa.Table, path: Path) -> None:
+    """Table ``judgments`` -> TREC qrels, grade as imported, else 1 or 0; pairs without a decision are left out."""
+    rows = zip(*(judgments.column(name).to_pylist() for name in ("question_id", "span_id", "relevant", "grade")),
+               strict=True)
+    lines = [f"{_word(question)} 0 {_word(span)} {int(relevant) if grade is None else grade}\n"
+             for question, span, relevant, grade in sorted(rows, key=lambda row: row[:2]) if relevant is not None]
+    _write(path, "".join(lines))
+
+
+def _word(value: str) -> str:
+    if not value or len(value.split()) != 1 or value.split()[0] != value:
+        raise DataError(f"id {value!r} is empty or holds white space, which TREC files cannot carry; "
+                        "export to BEIR instead")
+    return value
+
+
+def _write(path: Path, text: str) -> None:
+    if path.suffix != ".gz":
+        write_text(path, text)
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, aside = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(gzip.compress(text.encode(), mtime=0))
+        Path(aside).chmod(0o644)
+        Path(aside).replace(path)
+    except BaseException:
+        Path(aside).unlink(missing_ok=True)
+        raise

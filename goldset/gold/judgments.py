@@ -1,0 +1,84 @@
+"""Decisions and queue -> judgments (negatives too) and gold, with inclusion probabilities."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from goldset.schemas import from_rows
+
+
+@dataclass(frozen=True)
+class GoldTables:
+    """judgments and gold of one version, and what the manifest says of the sampling."""
+
+    judgments: pa.Table
+    gold: pa.Table
+    sampling: dict[str, Any]
+    read_in_full: list[str]
+
+
+def build_gold(*, decisions: pa.Table, probabilities: pa.Table, queue: pa.Table, spans: pa.Table,
+               candidates: pa.Table) -> GoldTables:
+    """Decisions -> judgments, gold. One row a pair that people settled; open pairs and conflicts are left out.
+
+    ``probabilities`` has question_id, span_id, inclusion_prob (stats.sampling, computed here once and never
+    earlier). A pair that people could not tell keeps its row with relevant = null. Judge verdicts never become
+    gold. A relevant pair without evidence ranges keeps an empty list and a null source.
+    """
+    prob = {(row["question_id"], row["span_id"]): row["inclusion_prob"] for row in probabilities.to_pylist()}
+    first_stratum: dict[tuple[str, str], str] = {}
+    for row in queue.sort_by([("wave", "ascending"), ("item_id", "ascending")]).to_pylist():
+        first_stratum.setdefault((row["question_id"], row["span_id"]), row["stratum"])
+    twin = dict(zip(spans.column("span_id").to_pylist(), spans.column("twin_group").to_pylist(), strict=True))
+    judgments: list[dict[str, Any]] = []
+    gold: list[dict[str, Any]] = []
+    for row in decisions.sort_by([("question_id", "ascending"), ("span_id", "ascending")]).to_pylist():
+        if row["status"] in ("open", "conflict"):
+            continue
+        pair = (row["question_id"], row["span_id"])
+        chance = prob.get(pair, 1.0)  # found by search or brought by people: known with certainty
+        judgments.append({"question_id": pair[0], "span_id": pair[1], "relevant": row["relevant"], "grade": None,
+                          "basis": row["basis"], "inclusion_prob": chance,
+                          "stratum": first_stratum.get(pair), "label_ids": row["label_ids"]})
+        if row["relevant"]:
+            gold.append({"question_id": pair[0], "span_id": pair[1], "evidence": row["evidence"],
+                         "evidence_source": row["evidence_source"] if row["evidence"] else None, "facet": None,
+                         "weight": 1.0 / chance, "twin_group": twin[pair[1]]})
+    return GoldTables(from_rows("judgments", judgments), from_rows("gold", gold),
+                      _sampling(queue, decisions, prob), _read_in_full(candidates, prob, decisions))
+
+
+def _settled(decisions: pa.Table) -> dict[tuple[str, str], dict[str, Any]]:
+    return {(row["question_id"], row["span_id"]): row for row in decisions.to_pylist()
+            if row["status"] in ("decided", "cant_tell")}
+
+
+def _sampling(queue: pa.Table, decisions: pa.Table, prob: dict[tuple[str, str], float]) -> dict[str, Any]:
+    """Rejections in the pool, how many people read, and what they found: what STATISTICS 2 needs."""
+    settled = _settled(decisions)
+    strata: dict[str, dict[str, Any]] = {}
+    for row in queue.to_pylist():
+        if row["reason"] == "rejection":
+            stratum = strata.setdefault(row["stratum"], {"stratum": row["stratum"], "size": row["stratum_size"],
+                                                         "read": 0, "found": 0})
+            decision = settled.get((row["question_id"], row["span_id"]))
+            if decision is not None:
+                stratum["read"] += 1
+                stratum["found"] += bool(decision["relevant"])
+    rows = [strata[name] for name in sorted(strata)]
+    found = sum(1 for pair, row in settled.items() if row["relevant"] and prob.get(pair, 1.0) < 1.0)
+    return {"strata": rows, "rejections": sum(row["size"] for row in rows),
+            "sampled": sum(row["read"] for row in rows), "found": found}
+
+
+def _read_in_full(candidates: pa.Table, prob: dict[tuple[str, str], float], decisions: pa.Table) -> list[str]:
+    """Questions of which every candidate was read by people with certainty."""
+    settled = _settled(decisions)
+    partly = {row["question_id"] for row in candidates.select(["question_id", "span_id"]).to_pylist()
+              if (row["question_id"], row["span_id"]) not in settled
+              or prob.get((row["question_id"], row["span_id"]), 1.0) < 1.0}
+    every = set(candidates.column("question_id").to_pylist())
+    return sorted(every - partly)

@@ -1,0 +1,231 @@
+"""The stages in order: name, what it reads, what it writes, the function. The one place that joins the stage packages.
+
+corpus → spans → questions → retrieve → pool → judge → queue. Then people, then publish (pipeline.people).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from goldset.config import Config, DenseSystem, RunSystem, SimilarityJudge
+from goldset.errors import DataError
+from goldset.store import Workspace, write_text
+
+Tables = dict[str, pa.Table]
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a stage may touch besides its tables: configuration, caches, the progress bar."""
+
+    config: Config
+    workspace: Workspace
+    quiet: bool = False
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One step of the pipeline.
+
+    ``settings`` returns what of the configuration can change the result, ``files`` the outside files it reads; both
+    go into the key of the artifact together with the keys of the tables in ``reads``. ``version`` goes up whenever
+    the code changes what the same input gives.
+    """
+
+    name: str
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    run: Callable[[Context, Mapping[str, pa.Table]], tuple[Tables, dict[str, Any]]]
+    settings: Callable[[Config], Any]
+    files: Callable[[Config], list[Path]] = lambda config: []
+    version: int = 1
+
+
+def _corpus(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, dict[str, Any]]:
+    from goldset.formats.corpora import read_chunks, read_documents
+
+    from goldset.corpus import build_corpus
+
+    section, path = context.config.corpus, context.config.path
+    documents = chunks = None
+    report: dict[str, Any] = {}
+    if section.documents is not None:
+        documents, report["documents_file"] = read_documents(section.documents, path(section.documents.path))
+    if section.chunks is not None:
+        chunks, report["chunks_file"] = read_chunks(section.chunks, path(section.chunks.path))
+    built = build_corpus(documents=documents, raw_chunks=chunks, config=section)
+    return {"documents": built.documents, "chunks": built.chunks}, {**report, **built.report}
+
+
+def _corpus_files(config: Config) -> list[Path]:
+    sources = (config.corpus.documents, config.corpus.chunks)
+    return [config.path(source.path) for source in sources if source is not None]
+
+
+def _spans(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, dict[str, Any]]:
+    from goldset.spans import canonical_spans
+
+    built = canonical_spans(documents=tables["documents"], chunks=tables["chunks"])
+    return {"spans": built.spans, "span_links": built.links}, built.report
+
+
+def _questions(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, dict[str, Any]]:
+    from goldset.formats.logs import read_log
+
+    from goldset.questions import mask, sample_questions
+    from goldset.schemas import empty
+
+    config, section = context.config, context.config.questions
+    events, lines, rejected = [empty("events")], 0, []
+    for source in section.logs:
+        read = read_log(source, config.path(source.path), mask=mask, max_line_bytes=section.max_line_bytes)
+        events.append(read.events)
+        lines += read.lines
+        rejected += [{"file": str(source.path), "line": bad.line, "reason": bad.reason, "text": bad.text}
+                     for bad in read.rejected]
+    _quarantine(context, rejected)
+    if lines and len(rejected) / lines > section.bad_share:
+        first = rejected[0]
+        raise DataError(f"{first['file']}, line {first['line']}: {first['reason']}; {len(rejected)} of {lines} log lines "
+                        f"cannot be read, [questions] bad_share allows {section.bad_share:g}; all are listed in "
+                        "the workspace's quarantine folder")
+    sample = sample_questions(events=pa.concat_tables(events), config=section, seed=config.project.seed,
+                              timezone=config.project.timezone, frame=_frame(config))
+    reasons = {reason: sum(row["reason"] == reason for row in rejected) for reason in
+               sorted({row["reason"] for row in rejected})}
+    return ({"questions": sample.questions, "drops": sample.drops},
+            {**sample.report, "lines": lines, "rejected": len(rejected), "rejected_by_reason": reasons})
+
+
+def _quarantine(context: Context, rejected: list[dict[str, Any]]) -> None:
+    path = context.workspace.root / "quarantine" / "log_lines.jsonl"
+    write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rejected))
+
+
+def _frame(config: Config) -> frozenset[str] | None:
+    from goldset.formats.lines import json_lines
+
+    if config.questions.frame is None:
+        return None
+    path = config.path(config.questions.frame)
+    found = set()
+    for number, row in json_lines(path):
+        if not isinstance(row.get("question_id"), str):
+            raise DataError(f"{path}, line {number}: no question_id; each line is an object with one, "
+                            'e.g. {"question_id": "q0123456789abcdef"}')
+        found.add(row["question_id"])
+    return frozenset(found)
+
+
+def _question_files(config: Config) -> list[Path]:
+    frame = [config.path(config.questions.frame)] if config.questions.frame else []
+    return [config.path(source.path) for source in config.questions.logs] + frame
+
+
+def _retrieve(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, dict[str, Any]]:
+    from goldset.retrievers import build_retrievers, retrieve
+
+    retrievers = build_retrievers(config=context.config, documents=tables["documents"], chunks=tables["chunks"],
+                                  cache=context.workspace.cache("embeddings").parent)
+    run, status = retrieve(questions=tables["questions"], retrievers=retrievers, depth=context.config.pool.depth)
+    counts: dict[str, dict[str, int]] = {}
+    for row in status.to_pylist():
+        system = counts.setdefault(row["system"], {})
+        system[row["status"]] = system.get(row["status"], 0) + 1
+    return {"run": run, "run_status": status}, {"status": counts}
+
+
+def _system_settings(config: Config) -> dict[str, Any]:
+    from goldset.encoder import model_fingerprint
+
+    return {"depth": config.pool.depth,
+            "systems": {name: system.model_dump(mode="json") for name, system in config.systems.items()},
+            "families": {name: config.family(name) for name in config.systems},
+            "models": {name: model_fingerprint(system.model) for name, system in config.systems.items()
+                       if isinstance(system, DenseSystem)}}
+
+
+def _pool(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, dict[str, Any]]:
+    from goldset.pool import pool_candidates
+
+    pooled = pool_candidates(run=tables["run"], spans=tables["spans"], links=tables["span_links"],
+                             depth=context.config.pool.depth, audit_only=audit_only(context.config))
+    if not len(pooled.candidates):
+        raise DataError("the pool is empty: no system returned a chunk for any sampled question; "
+                        "look at run_status in the retrieve artifact and at the corpus")
+    return {"candidates": pooled.candidates}, pooled.report
+
+
+def audit_only(config: Config) -> frozenset[str]:
+    """Systems that grade the pool and never feed it."""
+    return frozenset(name for name, system in config.systems.items() if system.audit_only)
+
+
+def _judge(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, dict[str, Any]]:
+    from goldset.spans import contexts
+
+    from goldset.judges import VerdictStore, build_judge, judge_candidates
+
+    store = VerdictStore(context.workspace.root / "verdicts.sqlite")
+    judge = build_judge(config=context.config, cache=context.workspace.cache("embeddings").parent, store=store)
+    verdicts = judge_candidates(
+        candidates=tables["candidates"], questions=tables["questions"], spans=tables["spans"],
+        contexts=contexts(tables["spans"], tables["documents"]), judge=judge, store=store,
+        budget=context.config.judge.budget, quiet=context.quiet)
+    states: dict[str, int] = {}
+    for status in verdicts.column("status").to_pylist():
+        states[status] = states.get(status, 0) + 1
+    return {"verdicts": verdicts}, {"status": states, "judge": judge.card_info()}
+
+
+def _judge_settings(config: Config) -> dict[str, Any]:
+    from goldset.encoder import model_fingerprint
+
+    model = {"model": model_fingerprint(config.judge.model)} if isinstance(config.judge, SimilarityJudge) else {}
+    return {"judge": config.judge.model_dump(mode="json", exclude={"budget"}), **model}
+
+
+def _judge_files(config: Config) -> list[Path]:
+    judge = config.judge
+    extra = [judge.calibration] if isinstance(judge, SimilarityJudge) else []
+    extra += [judge.path] if judge.kind == "replay" else []
+    return [config.path(path) for path in [judge.rubric, *extra]]
+
+
+def _queue(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, dict[str, Any]]:
+    from goldset.review import first_wave
+
+    queue = first_wave(candidates=tables["candidates"], verdicts=tables["verdicts"], spans=tables["spans"],
+                       config=context.config.review, seed=context.config.project.seed)
+    reasons: dict[str, int] = {}
+    for reason in queue.column("reason").to_pylist():
+        reasons[reason] = reasons.get(reason, 0) + 1
+    return {"queue": queue}, {"items": len(queue), "by_reason": reasons}
+
+
+STAGES: tuple[Stage, ...] = (
+    Stage("corpus", (), ("documents", "chunks"), _corpus,
+          lambda config: config.corpus.model_dump(mode="json"), _corpus_files),
+    Stage("spans", ("documents", "chunks"), ("spans", "span_links"), _spans, lambda config: None),
+    Stage("questions", (), ("questions", "drops"), _questions,
+          lambda config: [config.questions.model_dump(mode="json"), config.project.seed, config.project.timezone],
+          _question_files),
+    Stage("retrieve", ("documents", "chunks", "questions"), ("run", "run_status"), _retrieve, _system_settings,
+          lambda config: [config.path(system.path) for system in config.systems.values()
+                          if isinstance(system, RunSystem)]),
+    Stage("pool", ("run", "spans", "span_links"), ("candidates",), _pool,
+          lambda config: [config.pool.depth, sorted(audit_only(config))]),
+    Stage("judge", ("candidates", "questions", "spans", "documents"), ("verdicts",), _judge, _judge_settings,
+          _judge_files),
+    Stage("queue", ("candidates", "verdicts", "spans"), ("queue",), _queue,
+          lambda config: [config.review.model_dump(mode="json", include={
+              "profile", "rejection_share", "rejection_min", "second_share"}), config.project.seed]),
+)
+
+__all__ = ["STAGES", "Context", "Stage", "Tables", "audit_only"]

@@ -1,0 +1,204 @@
+"""BM25: bit-equal to the library, floored where the library is not positive, exact and reproducible at the cut."""
+
+from __future__ import annotations
+
+import math
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rank_bm25 import BM25Okapi
+
+from goldset.errors import DataError
+from goldset.lexical import BM25Index, SparseOkapi, index_key, robertson_idf, top_rows
+from goldset.text import tokenize
+
+
+def _corpus(rng: random.Random) -> list[list[str]]:
+    size, vocabulary = rng.randint(1, 40), rng.randint(1, 60)
+    skew = rng.choice([0.4, 1.0, 1.6])
+    weights = [1 / (rank + 1) ** skew for rank in range(vocabulary)]
+    words = [f"w{rank}" for rank in range(vocabulary)]
+    return [rng.choices(words, weights, k=rng.randint(0, 25)) for _ in range(size)]
+
+
+def test_scores_equal_the_library_to_the_bit_where_its_idf_is_positive() -> None:
+    rng = random.Random(5)
+    compared = in_most_documents = exactly_half = 0
+    for _ in range(1000):
+        corpus = _corpus(rng)
+        if not any(corpus):
+            continue
+        k1, b = rng.choice([(1.5, 0.75), (0.9, 0.4), (1.2, 0.0), (2.0, 1.0)])
+        library = BM25Okapi(corpus, k1=k1, b=b)
+        ours = SparseOkapi(iter(corpus), k1=k1, b=b)
+        assert list(ours.terms) == list(library.idf)
+        df = {term: sum(term in document for document in corpus) for term in library.idf}
+        kept = [term for term, idf in library.idf.items() if idf > 0]
+        in_most_documents += sum(2 * df[term] > len(corpus) for term in kept)
+        exactly_half += sum(2 * df[term] == len(corpus) for term in library.idf)
+        for _ in range(3):
+            # Tokens repeat, and one is in no document: both must behave as in the library.
+            query = rng.choices([*kept, "nowhere"], k=rng.randint(1, 9))
+            assert ours.get_scores(query).tobytes() == library.get_scores(query).tobytes()
+            compared += 1
+    # The comparison must have met the interesting terms: epsilon-floored ones, and those of idf 0.
+    assert compared > 2900
+    assert in_most_documents > 500
+    assert exactly_half > 100
+
+
+def test_a_match_is_above_a_non_match_where_the_library_says_zero_or_less() -> None:
+    # "windy" in 2 of 4 documents: ln(2.5) - ln(2.5) = 0. The others, in 1 of 4: ln(3.5/1.5) = .847298, half of
+    # that is the floor.
+    corpus = [["windy", "day"], ["windy", "night"], ["calm", "sea"], ["blue", "sky"]]
+    assert BM25Okapi(corpus).get_scores(["windy"]).tolist() == [0, 0, 0, 0]
+    index = BM25Index.build(["d1", "d2", "d3", "d4"], corpus)
+    assert index.idf("windy") == pytest.approx(math.log(3.5 / 1.5) / 2, abs=1e-12)
+    assert [found for found, _ in index.search(["windy"], 10)] == ["d1", "d2"]
+    assert index.scores(["windy"])[2:].tolist() == [0, 0]
+
+
+def test_without_any_positive_idf_the_floor_is_the_robertson_idf() -> None:
+    # Two documents, both with both words: the library's idf is negative and its epsilon floor too.
+    corpus = [["windy", "day"], ["windy", "day", "day"]]
+    assert max(BM25Okapi(corpus).get_scores(["windy"])) < 0
+    index = BM25Index.build(["a", "b"], corpus)
+    # ln(1 + (2 - 2 + .5) / (2 + .5)) = ln(1.2)
+    assert index.idf("windy") == pytest.approx(math.log(1.2), abs=1e-12)
+    assert [found for found, _ in index.search(["windy"], 5)] == ["a", "b"]  # a is shorter
+
+
+def test_two_documents_of_the_same_word_tie_by_id() -> None:
+    index = BM25Index.build(["b", "a", "c"], [["windy"], ["windy"], ["other", "words"]])
+    assert [found for found, _ in index.search(["windy"], 5)] == ["a", "b"]
+    assert [found for found, _ in index.search(["windy"], 1)] == ["a"]
+
+
+@pytest.mark.parametrize("corpus", [[], [[]], [[], [], []]])
+def test_an_empty_corpus_and_empty_documents_find_nothing(corpus: list[list[str]]) -> None:
+    index = BM25Index.build([f"d{i}" for i in range(len(corpus))], corpus)
+    assert index.search(["real"], 10) == []
+    assert index.scores(["real"]).tolist() == [0.0] * len(corpus)
+    assert index.n == len(corpus)
+    assert index.average_length == 0
+
+
+def test_an_empty_document_among_others_counts_in_the_average_only() -> None:
+    index = BM25Index.build(["empty", "full"], [tokenize("\u200b "), tokenize("real text")])
+    assert [found for found, _ in index.search(["real"], 10)] == ["full"]
+    assert index.search(tokenize(""), 10) == []
+    assert index.average_length == 1.0  # (0 + 2) / 2
+
+
+def test_scripts_without_spaces_are_found_by_bigrams() -> None:
+    texts = {"doc1": "床前明月光", "doc2": "低头思故乡", "doc3": "Wi-Fi の設定", "doc4": "printer"}
+    index = BM25Index.build(list(texts), [tokenize(text) for text in texts.values()])
+    assert [found for found, _ in index.search(tokenize("故乡"), 10)] == ["doc2"]
+    assert [found for found, _ in index.search(tokenize("設定 wi-fi"), 10)] == ["doc3"]
+    assert tokenize("🍟➕🍔") == []
+    assert index.search(tokenize("🍟➕🍔"), 10) == []
+
+
+def test_strings_instead_of_token_lists_are_refused() -> None:
+    with pytest.raises(DataError, match="a string where a list of tokens was expected"):
+        BM25Index.build(["a"], ["not tokenised"])
+
+
+def test_ids_must_be_unique_and_as_many_as_texts() -> None:
+    with pytest.raises(DataError, match="id 'a' is indexed twice"):
+        BM25Index.build(["a", "a"], [["x"], ["y"]])
+    with pytest.raises(DataError, match="1 token lists for 2 ids"):
+        BM25Index.build(["a", "b"], [["x"]])
+
+
+@given(st.lists(st.integers(0, 6), max_size=40), st.integers(1, 45))
+def test_top_rows_is_a_stable_sort_cut_at_the_depth(values: list[int], depth: int) -> None:
+    scores = np.array(values, dtype=np.float64)
+    wanted = sorted((row for row, value in enumerate(values) if value > 0), key=lambda row: (-values[row], row))
+    assert top_rows(scores, depth).tolist() == wanted[:depth]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(st.sampled_from("abcdefg"), max_size=8), min_size=1, max_size=12), st.randoms())
+def test_the_order_of_the_input_changes_nothing(corpus: list[list[str]], rng: random.Random) -> None:
+    ids = [f"d{i:02d}" for i in range(len(corpus))]
+    mixed = list(zip(ids, corpus, strict=True))
+    rng.shuffle(mixed)
+    one = BM25Index.build(ids, corpus)
+    other = BM25Index.build([name for name, _ in mixed], [words for _, words in mixed])
+    for query in (["a"], ["a", "b", "b"], ["g", "f", "z"]):
+        assert one.scores(query).tobytes() == other.scores(query).tobytes()
+        assert one.search(query, 5) == other.search(query, 5)
+        shared = {name for name, words in zip(ids, corpus, strict=True) if set(words) & set(query)}
+        assert {name for name, _ in one.search(query, 100)} == shared  # all that share a term, no others
+
+
+def test_only_visible_rows_are_returned() -> None:
+    index = BM25Index.build(["a", "b", "c"], [["x"], ["x"], ["x", "y"]])
+    assert [found for found, _ in index.search(["x"], 5, visible=np.array([False, True, True]))] == ["b", "c"]
+
+
+def test_statistics_of_the_leakage_audit() -> None:
+    # STATISTICS 13, row 25: N = 1000, df 10 and 500, average length, k1 1.2, b .75.
+    filler = [f"f{i}" for i in range(1000)]
+    corpus = [(["rare"] if i < 10 else [filler[i]]) + (["half"] if i % 2 else ["other"]) for i in range(1000)]
+    ids = [f"d{i:04d}" for i in range(1000)]
+    index = BM25Index.build(ids, corpus)
+    assert (index.df("rare"), index.df("half"), index.n, index.average_length) == (10, 500, 1000, 2.0)
+    assert index.robertson_idf("rare") == pytest.approx(4.557380, abs=1e-6)
+    assert index.robertson_idf("half") == pytest.approx(0.693147, abs=1e-6)
+    assert index.robertson_idf("nowhere") == 0
+    scores = index.robertson_scores(["rare", "half", "rare", "nowhere"])
+    assert scores[0] == pytest.approx(4.557380, abs=1e-6)  # d0000 holds rare once and not half
+    assert scores[0] / (2.2 * (4.557380 + 0.693147)) == pytest.approx(0.394539, abs=1e-6)
+    assert (index.tf("rare", "d0000"), index.tf("rare", "d0010"), index.tf("rare", "absent")) == (1, 0, 0)
+    assert robertson_idf(1000, 10) == index.robertson_idf("rare")
+
+
+def test_a_saved_index_gives_the_same_bits(tmp_path: Path) -> None:
+    rng = random.Random(3)
+    corpus = [document for _ in range(6) for document in _corpus(rng)]
+    corpus.append(["w0"] * 300)  # a frequency that needs two bytes
+    ids = [f"d{i:04d}" for i in range(len(corpus))]
+    index = BM25Index.build(ids, corpus)
+    index.save(tmp_path / "index")
+    back = BM25Index.load(tmp_path / "index")
+    for query in (["w0"], ["w3", "w1", "w3", "nowhere"], []):
+        assert back.scores(query).tobytes() == index.scores(query).tobytes()
+        assert back.search(query, 7) == index.search(query, 7)
+    assert back.tf("w0", ids[-1]) == 300
+    assert (back.n, back.average_length, back.idf("w1")) == (index.n, index.average_length, index.idf("w1"))
+    assert not back.okapi.weights.data.flags.owndata  # mapped, not read
+
+
+def test_an_empty_index_is_saved_too(tmp_path: Path) -> None:
+    BM25Index.build([], []).save(tmp_path / "index")
+    assert BM25Index.load(tmp_path / "index").search(["x"], 5) == []
+
+
+def test_a_damaged_or_foreign_index_is_refused(tmp_path: Path) -> None:
+    index = BM25Index.build(["a"], [["x"]])
+    index.save(tmp_path / "index")
+    meta = tmp_path / "index" / "meta.json"
+    meta.write_text(meta.read_text().replace("words-casefold", "other"), encoding="utf-8")
+    with pytest.raises(DataError, match="delete the folder, it is rebuilt"):
+        BM25Index.load(tmp_path / "index")
+    with pytest.raises(DataError, match="not a saved BM25 index"):
+        BM25Index.load(tmp_path / "nothing")
+
+
+def test_the_key_has_all_that_can_change_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    def key(ids: list[str], texts: list[str], k1: float = 1.5, b: float = 0.75) -> str:
+        return index_key(ids, texts, k1=k1, b=b)
+
+    base = key(["a", "b"], ["x y", "z"])
+    assert base == key(["a", "b"], ["x y", "z"])
+    others = {key(["a", "c"], ["x y", "z"]), key(["a", "b"], ["x y", "zz"]), key(["a", "b"], ["x", "yz"]),
+              key(["a", "b"], ["x y", "z"], k1=1.2), key(["a", "b"], ["x y", "z"], b=0.5)}
+    monkeypatch.setattr("goldset.lexical.TOKENIZER_VERSION", "another/2")
+    others.add(key(["a", "b"], ["x y", "z"]))
+    assert len(others | {base}) == 7
