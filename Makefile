@@ -28,10 +28,10 @@ check: setup       ## style, types, import layers, generated documentation
 	$(BIN)/ruff check goldset flows tests data
 	$(BIN)/python -m mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m goldset.cli.docs --check
+	$(BIN)/python tests/generate_docs.py --check
 
 docs: setup        ## rewrite the generated parts of README.md and configs/reference.toml
-	$(BIN)/python -m goldset.cli.docs
+	$(BIN)/python tests/generate_docs.py
 
 base-check:        ## a base install, without extras, in a virtual environment of its own
 	$(PYTHON) -m venv $(VENV)-base

@@ -24,7 +24,7 @@ class Section(BaseModel):
 
 
 class ProjectConfig(Section):
-    """[project]."""
+    """The project: its name, where it works, what its draws derive from."""
 
     name: str = Field(description="published as <workspace>/gold/<name>/v1", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
     workspace: Path = Field(description="folder for artifacts, caches, databases and published sets")
@@ -77,7 +77,7 @@ class ChunkerConfig(Section):
 
 
 class CorpusConfig(Section):
-    """[corpus]: documents, chunks, or both."""
+    """The corpus: documents, chunks, or both."""
 
     documents: DocumentSource | None = Field(None, description="path, or a table with path and field names")
     chunks: ChunkSource | None = Field(None, description="path, or a table with path and field names")
@@ -117,7 +117,7 @@ class LogSource(Section):
 
 
 class QuestionsConfig(Section):
-    """[questions]: from log lines to a weighted sample."""
+    """The questions: from log lines to a weighted sample."""
 
     logs: tuple[LogSource, ...] = Field(description="log files", min_length=1)
     window: str = Field("6w", description="rolling sampling window: 6w, 42d, or all", pattern=r"^(all|[1-9][0-9]*[dw])$")
@@ -208,7 +208,7 @@ System = Annotated[
 
 
 class PoolConfig(Section):
-    """[pool]."""
+    """The pool of what all systems return."""
 
     depth: int = Field(50, description="top results of each system that enter the pool", ge=1)
 
@@ -267,7 +267,7 @@ Judge = Annotated[SimilarityJudge | OpenAIJudge | ReplayJudge, Field(discriminat
 
 
 class ReviewConfig(Section):
-    """[review]."""
+    """What people read, and where their labels are kept."""
 
     profile: Literal["basic", "careful"] = Field("basic", description="how much people read")
     database: str = Field("sqlite", description="sqlite, or a PostgreSQL URL; GOLDSET_REVIEW_URL overrides it")
@@ -280,7 +280,7 @@ class ReviewConfig(Section):
 
 
 class ScoringConfig(Section):
-    """[scoring]: what publish scores."""
+    """What publish scores: the system in production and the cutoffs around it."""
 
     system: str = Field(description="the system in production")
     served_k: int = Field(description="passages that reach the reader", ge=1)

@@ -1,8 +1,8 @@
 """BM25 over token lists: rank-bm25's statistics and formula, stored and scored through a sparse matrix.
 
-``SparseOkapi`` is the library's class with another memory: postings per term instead of a dict per document, so that
-a query touches only the documents that hold its terms. ``BM25Index`` adds chunk ids, an exact top-k with ties by id,
-and a folder on disk.
+``SparseOkapi`` is the library's class with another memory: postings per term instead of a dict per document,
+so that a query touches only the documents that hold its terms. ``BM25Index`` adds chunk ids, an exact top-k with
+ties by id, and a folder on disk.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import math
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +42,9 @@ def robertson_idf(n: int, df: int) -> float:
 class SparseOkapi(BM25Okapi):  # type: ignore[misc]
     """BM25Okapi whose scores come from term-major postings.
 
-    ``get_scores`` equals the library's to the bit for every term whose idf is positive there. Where the library's idf
-    (after its epsilon) is not, it is floored, so that a match never ranks below a non-match: half the smallest
-    positive idf, else ln(1 + (N - n + .5) / (n + .5)). A corpus that is empty, or has only empty documents, scores 0.
+    ``get_scores`` equals the library's to the bit for every term whose idf is positive there. Where the library's
+    idf (after its epsilon) is not, it is floored, so that a match never ranks below a non-match: half the smallest
+    positive idf, else ln(1 + (N - n + .5) / (n + .5)). A corpus without any token scores 0.
     """
 
     terms: Mapping[str, int]  # term -> column, in order of first occurrence
@@ -61,8 +62,10 @@ class SparseOkapi(BM25Okapi):  # type: ignore[misc]
         flat, lengths = array("i"), array("q")
         for tokens in corpus:
             if isinstance(tokens, str):
-                raise DataError(f"document {len(lengths)} is a string where a list of tokens was expected; "
-                                "tokenise it first (goldset.text.tokenize)")
+                raise DataError(
+                    f"document {len(lengths)} is a string where a list of tokens was expected; "
+                    "tokenise it first (goldset.text.tokenize)"
+                )
             flat.extend(map(counter.__getitem__, tokens))
             lengths.append(len(tokens))
         self.terms = dict(counter)
@@ -74,11 +77,11 @@ class SparseOkapi(BM25Okapi):  # type: ignore[misc]
         return dict(zip(self.terms, np.diff(starts).tolist(), strict=True)) if len(rows) else {}
 
     def _fold(self, columns: Rows) -> tuple[npt.NDArray[np.int64], Rows]:
-        """Token stream (document after document) -> one posting for each (term, document), with its frequency."""
+        """Token stream, document after document -> one posting for each term and document, with its frequency."""
         shape = (self.corpus_size, len(self.terms))
         ends = np.concatenate([[0], np.cumsum(self.doc_len)])
         stream = sparse.csr_array((np.ones(len(columns), np.int8), columns, ends), shape=shape)
-        grouped = stream.tocsc()  # a counting sort: within a term, documents ascend and repeats stand together
+        grouped = stream.tocsc()  # a counting sort: within a term, documents ascend, repeats adjoin
         new = np.ones(len(columns), dtype=bool)
         new[1:] = grouped.indices[1:] != grouped.indices[:-1]
         first = grouped.indptr[:-1]
@@ -104,7 +107,7 @@ class SparseOkapi(BM25Okapi):  # type: ignore[misc]
         self._fill_weights()
 
     def _fill_weights(self) -> None:
-        """The library's expression, operation for operation: another order would change last bits, and so ties."""
+        """The library's expression, operation for operation: another order would change last bits, so ties."""
         if not self.avgdl:
             return
         norm = self.k1 * (1 - self.b + self.b * self.doc_len / self.avgdl)
@@ -116,7 +119,7 @@ class SparseOkapi(BM25Okapi):  # type: ignore[misc]
             data[block] *= tf * (self.k1 + 1) / (tf + norm[rows[block]])
 
     def postings(self, term: str) -> tuple[Rows, npt.NDArray[Any], Floats]:
-        """(rows ascending, term frequencies, weights) of the documents that hold a term; empty if none does."""
+        """(rows ascending, term frequencies, weights) of the documents with a term; empty if there are none."""
         column = self.terms.get(term)
         if column is None:
             return np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0)
@@ -124,7 +127,7 @@ class SparseOkapi(BM25Okapi):  # type: ignore[misc]
         return self.weights.indices[span], self.frequencies[span], self.weights.data[span]
 
     def get_scores(self, query: Sequence[str]) -> Floats:
-        """Score of every document, summed in the order of the query's tokens; a repeated token counts again."""
+        """Score of every document, summed in the order of the query's tokens; a repeat counts again."""
         scores = np.zeros(self.corpus_size)
         for term in query:
             rows, _, weights = self.postings(term)
@@ -138,7 +141,7 @@ class SparseOkapi(BM25Okapi):  # type: ignore[misc]
     def get_top_n(self, query: Sequence[str], documents: Sequence[Any], n: int = 5) -> list[Any]:
         """The n best of ``documents``; ties by row, and a document that shares no term is left out."""
         if len(documents) != self.corpus_size:
-            raise DataError(f"{len(documents)} documents given for an index of {self.corpus_size}; pass the ones indexed")
+            raise DataError(f"{len(documents)} documents for an index of {self.corpus_size}; pass the ones indexed")
         return [documents[row] for row in top_rows(self.get_scores(query), n)]
 
 
@@ -167,15 +170,16 @@ class BM25Index:
         self._rows: dict[str, int] | None = None
 
     @classmethod
-    def build(cls, ids: Sequence[str], tokens: Iterable[Sequence[str]], *, k1: float = 1.5,
-              b: float = 0.75) -> BM25Index:
-        """Ids and their tokens -> index. Ids in ascending order are streamed; any other order is sorted first.
+    def build(
+        cls, ids: Sequence[str], tokens: Iterable[Sequence[str]], *, k1: float = 1.5, b: float = 0.75
+    ) -> BM25Index:
+        """Ids and their tokens -> index. Ids in ascending order are streamed; others are sorted first.
 
         Raises:
             DataError: an id occurs twice, or there are more or fewer token lists than ids.
         """
         ordered = sorted(ids)
-        twice = next((a for a, c in zip(ordered, ordered[1:], strict=False) if a == c), None)
+        twice = next((a for a, c in pairwise(ordered) if a == c), None)
         if twice is not None:
             raise DataError(f"id '{twice}' is indexed twice; ids must be unique")
         if list(ids) != ordered:
@@ -189,14 +193,16 @@ class BM25Index:
         """Score of every id, float64, in the order of ``ids``; 0 where no term is shared."""
         return self.okapi.get_scores(query_tokens)
 
-    def search(self, query_tokens: Sequence[str], depth: int, *, visible: Mask | None = None) -> list[tuple[str, float]]:
-        """The ``depth`` best ids that share a term, with scores; ties by id; only ``visible`` rows if given."""
+    def search(
+        self, query_tokens: Sequence[str], depth: int, *, visible: Mask | None = None
+    ) -> list[tuple[str, float]]:
+        """The ``depth`` best ids that share a term, with scores; ties by id; of the ``visible`` rows if given."""
         scores = self.okapi.get_scores(query_tokens)
         if visible is not None:
             scores[~visible] = 0.0
         return [(self.ids[row], float(scores[row])) for row in top_rows(scores, depth)]
 
-    # Statistics, for other formulas over the same index (STATISTICS 6).
+    # Statistics, for other formulas over the same index.
 
     @property
     def n(self) -> int:
@@ -224,12 +230,12 @@ class BM25Index:
         return len(self.okapi.postings(token)[0])
 
     def idf(self, token: str) -> float:
-        """The idf that scores use: the library's, floored to be positive; 0 for a token that no text holds."""
+        """The idf behind the scores: the library's, floored to be positive; 0 for a token that no text holds."""
         column = self.okapi.terms.get(token)
         return 0.0 if column is None else float(self.okapi.term_idf[column])
 
     def robertson_idf(self, token: str) -> float:
-        """ln(1 + (N - n + .5) / (n + .5)) for the leakage audit; 0 for a token that no text holds."""
+        """ln(1 + (N - n + .5) / (n + .5)) (leakage audit); 0 for a token that no text holds."""
         df = self.df(token)
         return robertson_idf(self.n, df) if df else 0.0
 
@@ -243,7 +249,7 @@ class BM25Index:
         return int(counts[at]) if at < len(rows) and rows[at] == row else 0
 
     def robertson_scores(self, query_tokens: Iterable[str], *, k1: float = 1.2, b: float = 0.75) -> Floats:
-        """BM25 with the never-negative idf over the *distinct* query tokens, one score a text (STATISTICS 6)."""
+        """BM25 with the never-negative idf over the *distinct* query tokens, one score a text."""
         scores = np.zeros(self.n)
         for token in sorted(set(query_tokens)):
             rows, counts, _ = self.okapi.postings(token)
@@ -260,13 +266,31 @@ class BM25Index:
         okapi = self.okapi
         with staged_folder(folder) as aside:
             _write(aside / "ids.arrow", {"id": pa.array(self.ids, pa.string()), "length": okapi.doc_len})
-            _write(aside / "terms.arrow", {"term": pa.array(list(okapi.terms), pa.string()), "idf": okapi.term_idf,
-                                           "end": okapi.weights.indptr[1:].astype(np.int64)})
-            _write(aside / "postings.arrow", {"row": okapi.weights.indices, "tf": okapi.frequencies,
-                                              "weight": okapi.weights.data})
-            write_json(aside / "meta.json", {"format": FORMAT, "tokenizer": TOKENIZER_VERSION, "k1": okapi.k1,
-                                             "b": okapi.b, "epsilon": okapi.epsilon, "texts": self.n,
-                                             "average_length": okapi.avgdl, "average_idf": okapi.average_idf})
+            _write(
+                aside / "terms.arrow",
+                {
+                    "term": pa.array(list(okapi.terms), pa.string()),
+                    "idf": okapi.term_idf,
+                    "end": okapi.weights.indptr[1:].astype(np.int64),
+                },
+            )
+            _write(
+                aside / "postings.arrow",
+                {"row": okapi.weights.indices, "tf": okapi.frequencies, "weight": okapi.weights.data},
+            )
+            write_json(
+                aside / "meta.json",
+                {
+                    "format": FORMAT,
+                    "tokenizer": TOKENIZER_VERSION,
+                    "k1": okapi.k1,
+                    "b": okapi.b,
+                    "epsilon": okapi.epsilon,
+                    "texts": self.n,
+                    "average_length": okapi.avgdl,
+                    "average_idf": okapi.average_idf,
+                },
+            )
 
     @classmethod
     def load(cls, folder: Path) -> BM25Index:
@@ -279,11 +303,13 @@ class BM25Index:
             meta = json.loads((folder / "meta.json").read_text(encoding="utf-8"))
             ids, terms, postings = (_read(folder / f"{name}.arrow") for name in ("ids", "terms", "postings"))
         except (OSError, ValueError, pa.ArrowInvalid) as error:
-            raise DataError(f"{folder}: not a saved BM25 index ({error}); delete the folder, it is rebuilt") from error
+            raise DataError(f"{folder}: not a saved BM25 index ({error}); delete it, it is rebuilt") from error
         wanted = {"format": FORMAT, "tokenizer": TOKENIZER_VERSION}
         if any(meta.get(key) != value for key, value in wanted.items()):
-            raise DataError(f"{folder}: index of {meta.get('format')} with tokenizer {meta.get('tokenizer')}, this "
-                            f"version reads {FORMAT} with {TOKENIZER_VERSION}; delete the folder, it is rebuilt")
+            raise DataError(
+                f"{folder}: index of {meta.get('format')} with tokenizer {meta.get('tokenizer')}, "
+                f"this version reads {FORMAT} with {TOKENIZER_VERSION}; delete it, it is rebuilt"
+            )
         okapi = SparseOkapi.__new__(SparseOkapi)
         okapi.k1, okapi.b, okapi.epsilon = meta["k1"], meta["b"], meta["epsilon"]
         okapi.corpus_size, okapi.avgdl, okapi.average_idf = meta["texts"], meta["average_length"], meta["average_idf"]
@@ -302,7 +328,7 @@ class BM25Index:
 
 
 def index_key(ids: Sequence[str], texts: Iterable[str], *, k1: float, b: float) -> str:
-    """Name of the folder of a saved index: the hash of all that can change it, the tokenizer's version included."""
+    """Name of the folder of a saved index: hash of all that can change it, the tokenizer's version included."""
     digest = hashlib.blake2b(digest_size=16)
     digest.update(content_hash(FORMAT, TOKENIZER_VERSION, k1, b).encode())
     for chunk_id, text in zip(ids, texts, strict=True):
@@ -313,8 +339,9 @@ def index_key(ids: Sequence[str], texts: Iterable[str], *, k1: float, b: float) 
 
 
 def _write(path: Path, columns: dict[str, Any]) -> None:
-    table = pa.table({name: values if isinstance(values, pa.Array) else pa.array(values)
-                      for name, values in columns.items()})
+    table = pa.table(
+        {name: values if isinstance(values, pa.Array) else pa.array(values) for name, values in columns.items()}
+    )
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)  # one batch: the columns come back as single mapped arrays
 
@@ -325,4 +352,5 @@ def _read(path: Path) -> pa.Table:
 
 def _numpy(table: pa.Table, name: str) -> npt.NDArray[Any]:
     column = table.column(name)
-    return column.chunk(0).to_numpy(zero_copy_only=True) if column.num_chunks else column.to_numpy()
+    values: npt.NDArray[Any] = column.chunk(0).to_numpy() if column.num_chunks else column.to_numpy()
+    return values

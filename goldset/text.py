@@ -26,6 +26,7 @@ _QUOTES = str.maketrans({"‘": "'", "’": "'", "‚": "'", "“": '"', "”": 
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _TOKEN = re.compile(rf"[{_UNSPACED}]+|(?:[^\W_{_UNSPACED}]+|[\u0300-\u036f\u0900-\u0dff]+)+")
 _UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]")
+_WORD = re.compile(rf"[{_UNSPACED}]{{1,2}}|[^\s{_UNSPACED}]+")
 
 TOKENIZER_VERSION = "words-casefold-bigrams/1"
 
@@ -53,6 +54,11 @@ def count_words(text: str) -> int:
     """Words a person reads: white-space separated words, or two characters of a script without spaces."""
     unspaced = len(_UNSPACED_RUN.findall(text))
     return len(_UNSPACED_RUN.sub(" ", text).split()) + (unspaced + 1) // 2
+
+
+def word_ranges(text: str) -> list[tuple[int, int]]:
+    """Half-open ranges of the words that count_words counts, in order."""
+    return [match.span() for match in _WORD.finditer(text)]
 
 
 def _squeeze(text: str) -> str:

@@ -18,6 +18,7 @@ from goldset.lexical import BM25Index
 from goldset.progress import progress
 from goldset.schemas import conform
 from goldset.spans import served
+from goldset.stats.intervals import Estimate, ratio
 from goldset.text import tokenize
 
 T = TypeVar("T")
@@ -71,9 +72,9 @@ class Context:
         return made
 
     def __post_init__(self) -> None:
-        for name in {self.served_system, *self.families, *self.audit_only} - {None, *self.given}:
-            if self.given and name == self.served_system:
-                raise UsageError(f"served system '{name}' has no run; {nearest(str(name), self.given)}")
+        if self.given and self.served_system is not None and self.served_system not in self.given:
+            raise UsageError(f"served system '{self.served_system}' has no run; "
+                             f"{nearest(self.served_system, self.given)}")
 
     # --- texts ---
 
@@ -144,6 +145,21 @@ class Context:
     def gold_count(self) -> pd.Series[int]:
         """question_id -> number of gold spans that resolve, ascending by question_id."""
         return self.gold.groupby("question_id").size()
+
+    @cached_property
+    def clusters(self) -> dict[str, str]:
+        """question_id -> near-duplicate cluster, the unit of variance; empty where the set knows none."""
+        table = self.labelled.questions
+        if table is None:
+            return {}
+        return dict(zip(table.column("question_id").to_pylist(), table.column("cluster_id").to_pylist(), strict=True))
+
+    def ratio(self, num: pd.Series[Any], den: pd.Series[Any] | float = 1.0) -> Estimate:
+        """sum num / sum den over questions (the index), interval clustered by near-duplicate questions."""
+        names = {name: code for code, name in enumerate(dict.fromkeys(self.clusters.get(q, q) for q in num.index))}
+        codes = np.array([names[self.clusters.get(q, q)] for q in num.index], dtype=np.int64)
+        below = np.broadcast_to(np.asarray(den, dtype=np.float64), (len(num),))
+        return ratio(num.to_numpy(dtype=np.float64), below, cluster=codes)
 
     # --- runs ---
 

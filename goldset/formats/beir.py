@@ -12,7 +12,7 @@ from goldset.formats.lines import field, json_lines, numbered_lines, opaque_id, 
 from goldset.formats.qrels import read_qrels
 from goldset.formats.sets import Corpus, LabelledSet, Note
 from goldset.schemas import ORIGINS, schema_of
-from goldset.text import content_hash, count_words, question_key, text_sha256, twin_key
+from goldset.text import content_hash, count_words, question_key, text_sha256
 
 _ID_FIELDS = ("_id", "id", "question_id", "query_id", "qid", "doc_id", "docid")
 _TEXT_FIELDS = ("text", "question", "query", "body", "contents")
@@ -171,10 +171,6 @@ def read_corpus(path: Path) -> Corpus:
 def _corpus(ids: list[str], bodies: list[str], titles: list[str]) -> Corpus:
     heads = [f"{title}\n" if title else "" for title in titles]
     lengths = [len(body) for body in bodies]
-    keys = [twin_key(body) for body in bodies]
-    first: dict[str, str] = {}
-    for identity, key in zip(ids, keys, strict=True):
-        first[key] = min(first.get(key, identity), identity)
     zeros, count = [0] * len(ids), len(ids)
     declared = ["declared"] * count
     chunks = {"chunk_id": ids, "doc_id": ids, "start": zeros, "end": lengths,
@@ -183,9 +179,8 @@ def _corpus(ids: list[str], bodies: list[str], titles: list[str]) -> Corpus:
     spans = {"span_id": ids, "doc_id": ids, "start": zeros, "end": lengths, "text": bodies,
              "heading": [title or None for title in titles], "doc_sha256": [text_sha256(body) for body in bodies],
              "text_hash": [content_hash(body) for body in bodies],
-             # An empty text has no twins: two empty passages are not the same answer.
-             "twin_group": [first[key] if key else identity for identity, key in zip(ids, keys, strict=True)],
-             "words": [count_words(body) for body in bodies], "offsets": declared}
+             # Delivery in foreign sets is by id, as their own tools score them, so twins stay apart.
+             "twin_group": ids, "words": [count_words(body) for body in bodies], "offsets": declared}
     links = {"chunk_id": ids, "span_id": ids, "chunk_share": [1.0] * count, "span_share": [1.0] * count}
     return Corpus(*(_typed(columns, name) for columns, name in
                     ((chunks, "chunks"), (spans, "spans"), (links, "span_links"))))

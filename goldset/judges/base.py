@@ -80,7 +80,7 @@ class Judge(Protocol):
     def declared_weak(self) -> bool:
         """Whether its maker says that it only ranks what people should read first."""
 
-    def info(self) -> dict[str, Any]:
+    def card_info(self) -> dict[str, Any]:
         """What the judge card says about it, JSON-able."""
 
     def fingerprint(self, pair: Pair) -> str:

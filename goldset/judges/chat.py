@@ -14,6 +14,7 @@ from goldset.judges.base import Desk, Pair
 from goldset.judges.call import Caller, CallFailed, Prices, Reply, Stopped, open_client
 from goldset.judges.prompt import Message, Prompt, prompt_hash
 from goldset.judges.rubric import Rubric
+from goldset.judges.store import VerdictStore
 from goldset.judges.verdict import Verdict
 from goldset.text import content_hash, quote_key
 
@@ -27,11 +28,12 @@ class ChatJudge:
     kind = "openai"
     declared_weak = False
 
-    def __init__(self, config: OpenAIJudge, rubric: Rubric, prompt: Prompt) -> None:
+    def __init__(self, config: OpenAIJudge, rubric: Rubric, prompt: Prompt, store: VerdictStore) -> None:
         self.config = config
         self.family = config.family
         self.rubric = rubric
         self.prompt = prompt
+        self._store = store
         self.prompt_hash = prompt_hash(prompt, rubric)
         self._decoding = {"model": config.model, "max_tokens": config.max_tokens}
         if config.temperature is not None:
@@ -41,9 +43,9 @@ class ChatJudge:
                                       self.prompt_hash, parse.VERSION, normalise.VERSION)
         self.judge_id = f"{self.kind}:{config.model}:{self._identity[:12]}"
 
-    def info(self) -> dict[str, Any]:
-        """Model, decoding, prompt, rubric, parser and normaliser."""
-        return {"model": self.config.model, "base_url": self.config.base_url, "temperature": self.config.temperature,
+    def card_info(self) -> dict[str, Any]:
+        """Model as asked and as answered, decoding, prompt, rubric, parser and normaliser."""
+        return {"model": self.config.model, "models_answered": self._store.models(self.judge_id), "base_url": self.config.base_url, "temperature": self.config.temperature,
                 "seed": self.config.seed, "max_tokens": self.config.max_tokens, "votes": self.config.votes,
                 "rubric_version": self.rubric.version, "rubric_hash": self.rubric.hash,
                 "prompt_version": self.prompt.version, "prompt_hash": self.prompt_hash,
@@ -112,7 +114,7 @@ class _Round:
         # Short, so that no more than this many answers wait for the disk at any time.
         self.unstored: asyncio.Queue[Verdict | None] = asyncio.Queue(self.workers)
         self.stop = asyncio.Event()
-        self.ended_by: GoldsetError | None = None
+        self.ended_by: Exception | None = None
         self.answered = False
         self.failures = 0
         self._work = ((pair, vote) for pair in pairs for vote in range(1, judge.config.votes + 1))
@@ -178,7 +180,7 @@ class _Round:
 
     def _count_failure(self, failed: CallFailed) -> None:
         """End the run when the server is down, or refuses whatever it is asked."""
-        if failed.refused and self.answered:
+        if failed.status != "failed" or (failed.refused and self.answered):
             return  # it answers others: this pair is at fault
         self.failures += 1
         if self.failures >= FAILURES_IN_A_ROW:
@@ -186,7 +188,7 @@ class _Round:
                 f"the judge at {self.judge.config.base_url} left {self.failures} pairs in a row without an answer "
                 f"(last: {failed}); every answer so far is stored, run again to go on from here")
 
-    def _end(self, error: GoldsetError) -> None:
+    def _end(self, error: Exception) -> None:
         # A budget stop is the milder end: an error that another worker met says more.
         if self.ended_by is None or isinstance(self.ended_by, BudgetStop):
             self.ended_by = error
@@ -214,12 +216,10 @@ class _Round:
             while not self.unstored.empty():
                 batch.append(self.unstored.get_nowait())
             going = None not in batch
-            if self.ended_by is not None and not isinstance(self.ended_by, BudgetStop | ExternalError | ConfigError):
-                continue
             try:
                 await asyncio.to_thread(self.desk.file, [verdict for verdict in batch if verdict is not None])
-            except GoldsetError as error:
-                self._end(error)
+            except Exception as error:
+                self._end(error)  # and go on emptying the queue, so that no worker waits for ever
 
 
 def _occurs(quote: str, passage: str) -> bool:

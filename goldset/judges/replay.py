@@ -33,7 +33,7 @@ class ReplayJudge:
         self._identity = content_hash("replay", sorted((*key, row) for key, row in self._recorded.items()))
         self.judge_id = f"replay:{self._identity[:12]}"
 
-    def info(self) -> dict[str, Any]:
+    def card_info(self) -> dict[str, Any]:
         """How many verdicts were recorded."""
         return {"recorded": len(self._recorded), "rubric_version": self.rubric.version, "rubric_hash": self.rubric.hash}
 

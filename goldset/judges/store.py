@@ -104,6 +104,13 @@ class VerdictStore:
             found = self._db.execute(f"{_SELECT}{where} ORDER BY seq", values).fetchall()
         return [_verdict(row) for row in found]
 
+    def models(self, judge_id: str) -> list[str]:
+        """Models that answered for a judge, as the server named them, by name."""
+        with self._lock:
+            found = self._db.execute("SELECT DISTINCT model_answered FROM verdicts WHERE judge_id = ? "
+                                     "AND model_answered IS NOT NULL ORDER BY 1", (judge_id,)).fetchall()
+        return [row[0] for row in found]
+
     def count(self) -> int:
         """Rows stored."""
         with self._lock:

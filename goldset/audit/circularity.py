@@ -1,0 +1,272 @@
+"""Circularity: did the audited system choose its own truth? Always relative to one system (STATISTICS 5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+from scipy.special import bdtr
+
+from goldset.audit.context import Context, percent
+from goldset.audit.verdicts import LIMITS, finding
+from goldset.stats.intervals import clopper_pearson, clopper_upper
+
+CUTS = (5, 10, 15, 20, 25, 30, 50, 100)
+
+
+@dataclass(frozen=True)
+class Cliff:
+    """Questions with gold just before and just after a cut of the ranking."""
+
+    cut: int
+    before: int
+    after: int
+
+    def p(self, ratio: float) -> float:
+        """P(Bin(b + c, ratio / (1 + ratio)) <= c): how rare so few are after the cut, uncorrected (STATISTICS 5)."""
+        total = self.before + self.after
+        return float(bdtr(self.after, total, ratio / (1 + ratio))) if total else 1.0
+
+    def convicts(self, ratio: float) -> bool:
+        """Whether the drop is too steep at ``ratio`` after Bonferroni over all cuts, tested or not."""
+        return len(CUTS) * self.p(ratio) < LIMITS.alpha
+
+    @property
+    def ratio(self) -> tuple[float, float]:
+        """Exact 95 % interval of after / before."""
+        low, high = clopper_pearson(self.after, self.before + self.after) or (0.0, 1.0)
+        return low / (1 - low), float("inf") if high >= 1 else high / (1 - high)
+
+
+def steepest_cliff(ranks: pd.DataFrame, lengths: dict[str, int]) -> Cliff | None:
+    """Columns question_id, lenient (rank of each gold) -> the cut with the steepest drop; None if none can be seen.
+
+    b counts questions with gold at ranks (K/2, K], c those with gold at (K, 2K]; only questions whose list reaches 2K
+    take part, since elsewhere nothing could be seen after the cut.
+    """
+    reach = ranks["question_id"].map(lengths).fillna(0)
+    found = []
+    for cut in CUTS:
+        table = ranks[reach >= 2 * cut]
+        before, after = ((table["lenient"] > low) & (table["lenient"] <= high)
+                         for low, high in ((cut / 2, cut), (cut, 2 * cut)))
+        counts = [int(table.loc[inside, "question_id"].nunique()) for inside in (before, after)]
+        if sum(counts):
+            found.append(Cliff(cut, *counts))
+    return min(found, key=lambda cliff: (cliff.p(LIMITS.cliff_convicts), cliff.cut), default=None)
+
+
+def mcnemar(b: int, c: int) -> float:
+    """Exact two-sided McNemar test of b against c discordant questions (STATISTICS 9)."""
+    return min(1.0, 2 * float(bdtr(min(b, c), b + c, 0.5))) if b + c else 1.0
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What decides the word for one system."""
+
+    questions: int
+    low: float
+    upper: float  # one-sided bound where nothing is outside
+    cliff: Cliff | None
+    control: tuple[int, int] | None  # questions where only R, only the control has gold within the cut
+    shallow: bool = False
+
+
+def circularity_word(evidence: Evidence) -> str:
+    """Evidence -> STATISTICS' word.
+
+    The cliff at ratio .25 convicts alone. ``circular`` needs next to nothing outside, the cliff at ratio .5 and the
+    control asymmetry together: each of the latter also shows on honest sets (strong rank laws; a much better R).
+    """
+    if evidence.questions < LIMITS.circularity_n:
+        return "too_few"
+    if evidence.cliff and evidence.cliff.convicts(LIMITS.cliff_convicts):
+        return "truncated"
+    drop = evidence.cliff is not None and evidence.cliff.convicts(LIMITS.cliff_suspects)
+    only_r, only_control = evidence.control or (0, 0)
+    one_sided = only_r > only_control and mcnemar(only_r, only_control) < LIMITS.alpha
+    little = evidence.upper < LIMITS.outside and not evidence.shallow
+    if little and drop and one_sided:
+        return "circular"
+    if drop or (little and one_sided):
+        return "suspected"
+    if little:
+        return "low"
+    if evidence.shallow:
+        return "too_shallow"
+    return "healthy" if evidence.low >= LIMITS.outside else "inconclusive"
+
+
+class Circularity:
+    """Gold outside the top 50, the octave cliff, a control system, and the gold without each family."""
+
+    name = "circularity"
+
+    def run(self, context: Context) -> list[dict[str, Any]]:
+        """Context -> findings: a word for each system, then what was shown beside it."""
+        if not context.runs:
+            return [finding(self.name, "all", "no_run", n=0,
+                            message="There is neither a run nor a corpus with question texts, so it cannot be seen "
+                                    "whose results the gold repeats.")]
+        rows = []
+        for system in context.runs:
+            rows += self._system(context, system)
+        return rows + _family_out(context)
+
+    def _system(self, context: Context, system: str) -> list[dict[str, Any]]:
+        frame = context.delivered(system)
+        lengths = context.lengths(system)
+        table = frame[frame["question_id"].isin(list(lengths))]
+        questions = int(table["question_id"].nunique())
+        depth = min(LIMITS.depth, context.depth(system))
+        by_question = table.assign(outside=table["lenient"] > depth).groupby("question_id")["outside"]
+        outside, count = by_question.sum(), by_question.size()
+        total, gold = int(outside.sum()), int(count.sum())
+        head = f"{total} of {gold} gold spans outside {system} top {depth}"
+        if not gold:
+            return [finding(self.name, system, "too_few", n=0, threshold=LIMITS.outside,
+                            message=f"{system} answers no question that has gold, so nothing is known relative to it.")]
+        if total:
+            low, upper = context.ratio(outside, count).interval or (0.0, 1.0)
+            head += f" ({questions} questions: 95 % interval {100 * low:.1f} to {percent(upper)})"
+        else:
+            low, upper = 0.0, clopper_upper(0, questions) or 1.0
+            head += f" ({questions} questions: one-sided 95 % upper bound {percent(upper)})"
+        cliff = steepest_cliff(table, lengths)
+        cut = cliff.cut if cliff and cliff.convicts(LIMITS.cliff_suspects) else min(10, depth)
+        control = _control(context, system, cut)
+        evidence = Evidence(questions, low, upper, cliff, control[1:] if control else None,
+                            context.depth(system) < LIMITS.depth)
+        word = circularity_word(evidence)
+        rows = [finding(self.name, system, word, n=questions, measured=total / gold, interval=(low, upper),
+                        threshold=LIMITS.outside, message=_sentence(word, head, system, cliff, evidence))]
+        if control:
+            name, only_r, only_control = control
+            rows.append(finding(
+                self.name, system, "asymmetry", n=only_r + only_control, measured=only_r - only_control,
+                message=f"First gold within the top {cut} of {system} but not of {name} in {only_r} questions, the "
+                        f"reverse in {only_control} (exact McNemar p {mcnemar(only_r, only_control):.3f}); a much "
+                        "better system shows the same."))
+        return rows + _unjudged(context, system)
+
+
+def _sentence(word: str, head: str, system: str, cliff: Cliff | None, evidence: Evidence) -> str:
+    drop = ""
+    if cliff:
+        after, before = 2 * cliff.cut, cliff.cut
+        high = cliff.ratio[1]
+        upper = "without upper bound" if high == float("inf") else f"at most {high:.2f}"
+        drop = (f"gold at ranks {before // 2 + 1}-{before} in {cliff.before} questions, at ranks {before + 1}-{after} "
+                f"in {cliff.after} (ratio {upper} with 95 % confidence, Bonferroni p "
+                f"{min(1.0, len(CUTS) * cliff.p(LIMITS.cliff_convicts)):.2g})")
+    closing = {
+        "truncated": f"the gold stops at rank {cliff.cut if cliff else 0} of {system}: {drop}",
+        "circular": f"{drop}, and an unrelated system disagrees one way: {system} chose this gold",
+        "suspected": f"relative to {system} the set looks made from its own results, short of proof"
+                     + (f": {drop}" if drop else ""),
+        "low": f"either {system} is strong or the gold was taken from its results; no cliff was found, "
+               "so nothing is proved",
+        "healthy": f"{system} alone did not choose this gold",
+        "inconclusive": f"too few to tell whether {system} chose this gold; no cliff was found",
+        "too_few": f"fewer than {LIMITS.circularity_n} questions say nothing about {system}",
+        "too_shallow": f"the run of {system} ends before rank {LIMITS.depth}, so gold beyond it cannot be told from "
+                       "gold it would have returned",
+    }[word]
+    return f"{head}; {closing}."
+
+
+def _control(context: Context, system: str, cut: int) -> tuple[str, int, int] | None:
+    """The most one-sided system of an unrelated family: (name, questions only R, questions only the control)."""
+    best: tuple[float, str, int, int] | None = None
+    mine = context.delivered(system).groupby("question_id")["lenient"].min()
+    for other in context.runs:
+        if other == system or context.family(other) & context.family(system) or context.depth(other) < cut:
+            continue
+        theirs = context.delivered(other).groupby("question_id")["lenient"].min()
+        both = [q for q in mine.index if q in context.lengths(system) and q in context.lengths(other)]
+        first, second = mine.loc[both] <= cut, theirs.loc[both] <= cut
+        only_r, only_control = int((first & ~second).sum()), int((second & ~first).sum())
+        key = (mcnemar(only_r, only_control) if only_r >= only_control else 1.0, other, only_r, only_control)
+        best = key if best is None else min(best, key)
+    return best[1:] if best else None
+
+
+def _unjudged(context: Context, system: str) -> list[dict[str, Any]]:
+    """Share of the results at the served k (else 10) of which no span was judged, over the questions with gold."""
+    k = min(context.serving_k or 10, context.depth(system))
+    run = context.runs[system].select(["question_id", "chunk_id", "rank"]).to_pandas()
+    run = run[(run["rank"] <= k) & run["question_id"].isin(context.gold_count.index)]
+    if run.empty:
+        return []
+    table = context.labelled.judgments
+    judged = table.filter(table.column("relevant").is_valid()).select(["question_id", "span_id"]).to_pandas()
+    if context.corpus is not None:
+        links = context.corpus.links.select(["chunk_id", "span_id"]).to_pandas()
+        group = context.corpus.spans.select(["span_id", "twin_group"]).to_pandas()
+        links = links[links["chunk_id"].isin(run["chunk_id"])].merge(group, on="span_id")
+        run = run.merge(links[["chunk_id", "twin_group"]], on="chunk_id", how="left")
+        judged = judged.merge(group, on="span_id").drop(columns="span_id")
+    else:
+        run = run.assign(twin_group=run["chunk_id"])
+        judged = judged.rename(columns={"span_id": "twin_group"})
+    seen = run.merge(judged.drop_duplicates().assign(judged=True), on=["question_id", "twin_group"], how="left")
+    known = seen.assign(judged=seen["judged"].notna()).groupby(["question_id", "rank"])["judged"].any()
+    holes = (~known).groupby(level="question_id").sum()
+    results = known.groupby(level="question_id").size()
+    estimate = context.ratio(holes, results)
+    return [finding("circularity", system, "unjudged", n=len(holes), measured=estimate.value,
+                    interval=estimate.interval or (None, None),
+                    message=f"{int((~known).sum())} of {len(known)} results in {system}'s top {k} were never judged "
+                            f"({percent(float((~known).mean()))}); an unjudged result is not a wrong one.")]
+
+
+def _family_out(context: Context) -> list[dict[str, Any]]:
+    """Recall and ranking of the systems on the gold without what only one family found."""
+    families = sorted(frozenset().union(*(context.family(system) for system in context.runs)))
+    if len(families) < 2:
+        return []
+    depth = LIMITS.depth
+    k = min(context.serving_k or 10, depth)
+    ranks = pd.concat([context.delivered(system).assign(system=system) for system in context.runs])
+    full = _recalls(ranks, k)
+    rows = []
+    for family in families:
+        mine = [system for system in context.runs if family in context.family(system)]
+        inside = ranks[ranks["lenient"] <= depth]
+        own = set(_pairs(inside[inside["system"].isin(mine)])) - set(_pairs(inside[~inside["system"].isin(mine)]))
+        pairs = pd.Series(_pairs(ranks), index=ranks.index)
+        kept = _recalls(ranks[~pairs.isin(list(own)).to_numpy()], k)
+        moved = (full.rank(ascending=False, method="min") - kept.reindex(full.index).rank(ascending=False, method="min"))
+        best = max(mine, key=lambda system: (full[system], system))
+        after = f"{kept[best]:.3f}" if best in kept else "nothing"
+        shift = (kept[best] - full[best]) if best in kept else None
+        rows.append(finding(
+            "circularity", f"family {family}", "family_out", n=len(own), measured=shift,
+            message=f"Without the {len(own)} of {len(ranks) // len(context.runs)} gold spans that only {family} has "
+                    f"in its top {depth}, recall@{k} of {best} goes from {full[best]:.3f} to {after}; Kendall tau of "
+                    f"the ranking of {len(full)} systems {_tau(full, kept)}, largest change of rank "
+                    f"{int(moved.abs().max(skipna=True)) if moved.notna().any() else 0}."))
+    return rows
+
+
+def _pairs(frame: pd.DataFrame) -> list[tuple[str, str]]:
+    return list(zip(frame["question_id"], frame["span_id"], strict=True))
+
+
+def _recalls(ranks: pd.DataFrame, k: int) -> pd.Series[float]:
+    """System -> mean over questions of the share of gold within k (strict reading)."""
+    hits = ranks.assign(hit=ranks["strict"] <= k)
+    return hits.groupby(["system", "question_id"])["hit"].mean().groupby(level="system").mean()
+
+
+def _tau(full: pd.Series[float], kept: pd.Series[float]) -> str:
+    """Kendall tau-a of two score lists over the same systems, for a sentence."""
+    names = [name for name in full.index if name in kept.index]
+    pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
+    if not pairs:
+        return "not defined"
+    signs = [(full[a] > full[b]) - (full[a] < full[b]) for a, b in pairs]
+    others = [(kept[a] > kept[b]) - (kept[a] < kept[b]) for a, b in pairs]
+    return f"{sum(x * y for x, y in zip(signs, others, strict=True)) / len(pairs):.2f}"

@@ -1,0 +1,104 @@
+"""Completeness: does the gold stop at the first passage somebody found? (STATISTICS 8, 2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from goldset.audit.context import Context, percent
+from goldset.audit.verdicts import LIMITS, finding
+from goldset.stats.intervals import wilson
+from goldset.stats.missed import missed_interval, split_prior
+
+PROBE_DEPTH = 10
+
+
+class Completeness:
+    """The one-gold screen, what the rejection sample says, and what an independent system found unlabelled."""
+
+    name = "completeness"
+
+    def run(self, context: Context) -> list[dict[str, Any]]:
+        """Context -> one word for the set, the estimate of missed gold where the set was sampled, the holes."""
+        holes = _holes(context)
+        missed = _missed(context, bool(context.independent))
+        return [_screen(context, holes, missed), *missed, *holes]
+
+
+def _screen(context: Context, holes: list[dict[str, Any]], missed: list[dict[str, Any]]) -> dict[str, Any]:
+    """The word for the set: it passes only where people read what an independent system would add."""
+    counts = context.gold_count
+    if len(counts) < LIMITS.completeness_n:
+        return finding("completeness", "all", "too_few", n=len(counts), threshold=LIMITS.completeness_n,
+                       message=f"{len(counts)} questions with gold are fewer than {LIMITS.completeness_n}.")
+    single = int((counts == 1).sum())
+    share = single / len(counts)
+    low, high = wilson(share, len(counts)) or (0.0, 1.0)
+    said = (f"{single} of {len(counts)} questions have exactly one gold passage ({percent(share)}, 95 % "
+            f"{100 * low:.1f} to {percent(high)})")
+    shared: dict[str, Any] = {"n": len(counts), "measured": share, "interval": (low, high),
+                              "threshold": LIMITS.one_gold}
+    if low >= LIMITS.one_gold:
+        return finding("completeness", "all", "one_gold", **shared,
+                       message=f"{said}: recall equals hit rate here, and a second answer that a system finds counts "
+                               "for nothing.")
+    if context.labelled.kind == "published" and not context.independent:
+        return finding("completeness", "all", "unprobed", **shared,
+                       message=f"{said}; this set was built from its own systems' results, and no independent system "
+                               "(audit_only) has graded its pool.",
+                       remedy="add a system with audit_only = true and give its run")
+    if holes and all(row["measured"] == 0 for row in holes) and any(row["reason"] == "complete" for row in missed):
+        return finding("completeness", "all", "complete", **shared,
+                       message=f"{said}; people have read everything in the top {PROBE_DEPTH} of "
+                               f"{' and '.join(row['subject'] for row in holes)}, and the sampled rejections hold next "
+                               "to no gold.")
+    seen = f"; {holes[0]['message'][:-1]}" if holes else ""
+    return finding("completeness", "all", "unprobed", **shared,
+                   message=f"{said}{seen}; whether unlabelled passages answer too, nobody has looked.")
+
+
+def _holes(context: Context) -> list[dict[str, Any]]:
+    """Questions' top results of systems that never fed the pool: how many nobody judged."""
+    from goldset.audit.circularity import unjudged
+
+    rows = []
+    for system in sorted(context.independent):
+        estimate = unjudged(context, system, PROBE_DEPTH)
+        if estimate is None:
+            continue
+        holes, results, found = estimate
+        rows.append(finding("completeness", system, "holes", n=found.units, measured=holes / results,
+                            interval=found.interval or (None, None),
+                            message=f"{holes} of {results} results in the top {PROBE_DEPTH} of {system}, which did not "
+                                    "feed the pool, were never judged.",
+                            remedy="have people judge them: they are the probe" if holes else None))
+    return rows
+
+
+def _missed(context: Context, graded: bool) -> list[dict[str, Any]]:
+    """Gold among the judge's rejections, from the sample that people read (manifest key sampling)."""
+    sampling = context.labelled.manifest.get("sampling")
+    if not sampling or not sampling.get("rejections"):
+        return []
+    total, drawn, found = (int(sampling.get(key) or 0) for key in ("rejections", "sampled", "found"))
+    gold = len(context.labelled.gold)
+    confirmed = gold - found
+    if drawn < min(total, LIMITS.rejections_n):
+        return [finding("completeness", "pool", "too_few", n=drawn, threshold=min(total, LIMITS.rejections_n),
+                        message=f"People read {drawn} of {total} passages that the judge rejected; missed gold is not "
+                                "estimated from so few.", remedy="read more of the judge's rejections")]
+    low, high = missed_interval(found, drawn, total)
+    estimate = found * total / drawn
+    share = confirmed + estimate
+    complete = gold / share if share else None
+    # Gold found in the sample is in the set: what is left out is what the estimate has beyond it.
+    ends = [gold / (confirmed + missed) if confirmed + missed else None for missed in (high, low)]
+    lower, upper = ends
+    if lower is None or upper is None or complete is None:
+        return []
+    word = ("incomplete" if upper < LIMITS.complete else "inconclusive" if lower < LIMITS.complete else
+            "complete" if graded else "pool_only")
+    return [finding("completeness", "pool", word, n=drawn, measured=complete, interval=(lower, min(1.0, upper)),
+                    threshold=LIMITS.complete,
+                    message=f"{found} of {drawn} rejections that people read answer after all, so about {estimate:.0f} "
+                            f"(95 % {low:.0f} to {high:.0f}) of {total} do; the set holds {percent(complete)} of the "
+                            f"gold in its pool (95 % {100 * lower:.1f} to {percent(min(1.0, upper))}).")]

@@ -1,0 +1,158 @@
+"""k mismatch: is recall quoted at the k that reaches the reader? (STATISTICS 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from goldset.audit.context import Context
+from goldset.audit.verdicts import LIMITS, finding
+from goldset.text import content_hash
+
+RESAMPLES = 1000
+
+
+def true_k(curve: Mapping[int, float], headline: float) -> int | None:
+    """Smallest k of a recall curve that reaches the headline; None if no k of the curve does (k*)."""
+    return next((k for k in sorted(curve) if curve[k] >= headline - 1e-12), None)
+
+
+def k_word(eval_k: int | None, serving_k: int | None) -> str:
+    """The quoted and the served k -> mismatch (the flattering direction), mismatch_below, equal, not_measured."""
+    if eval_k is None or serving_k is None:
+        return "not_measured"
+    return "mismatch" if eval_k > serving_k else "mismatch_below" if eval_k < serving_k else "equal"
+
+
+class KMismatch:
+    """The quoted k against the served one, recall at each, and the k at which the headline is true."""
+
+    name = "k_mismatch"
+
+    def run(self, context: Context) -> list[dict[str, Any]]:
+        """Context -> a word, and recall at each known k where the served list is known."""
+        scoring = context.labelled.manifest.get("scoring", {})
+        eval_k = context.eval_k or scoring.get("evaluated_k")
+        retrieve_k = context.retrieve_k or scoring.get("retrieved_k")
+        serving_k = context.serving_k or scoring.get("served_k")
+        system = _served(context, scoring.get("system"), retrieve_k, serving_k)
+        word = k_word(eval_k, serving_k)
+        subject = system or context.served_system or "all"
+        ks = sorted({k for k in (serving_k, retrieve_k, eval_k) if k})
+        shown = [row for k in ks for row in _recall_at(context, system, subject, k, serving_k)]
+        if word == "not_measured":
+            lacks = [flag for flag, k in (("the quoted k (--eval-k N)", eval_k),
+                                          ("the served k (--serving-k N)", serving_k)) if not k]
+            return [finding(self.name, subject, word, n=0, message=f"Not known: {' and '.join(lacks)}.",
+                            remedy=f"give {' and '.join(lacks)}"), *shown]
+        return [_verdict(context, system, subject, word, eval_k, serving_k, retrieve_k), *shown]
+
+
+def _served(context: Context, recorded: str | None, retrieve_k: int | None, serving_k: int | None) -> str | None:
+    """The system whose run is the list that reaches the reader; None where that is not known.
+
+    A single run is taken as the served list unless something is cut away between retrieval and the reader.
+    """
+    named = context.served_system or recorded
+    if named is not None:
+        return named if named in context.runs else None
+    if len(context.given) == 1 and not (retrieve_k and serving_k and retrieve_k > serving_k):
+        return next(iter(context.given))
+    return None
+
+
+def _recall_at(context: Context, system: str | None, subject: str, k: int,
+               serving_k: int | None) -> list[dict[str, Any]]:
+    reason = f"recall@{k}"
+    if system is None or context.depth(system) < k:
+        what = ("which run is the list that reaches the reader is not known" if system is None else
+                f"the list of {system} ends at {context.depth(system)}")
+        # An unknown recall at the served k leaves the check undecided; elsewhere it is only not shown.
+        if k != serving_k:
+            return []
+        return [finding("k_mismatch", subject, f"recall_not_measured@{k}", n=0,
+                        message=f"Recall@{k} was not measured: {what}.")]
+    recalls = context.recalls(system, k)
+    known = recalls[recalls["known"]]
+    if len(known) < LIMITS.k_n:
+        return [finding("k_mismatch", subject, f"recall_not_measured@{k}", n=len(known), threshold=LIMITS.k_n,
+                        message=f"Recall@{k} was not measured: {len(known)} questions have gold whose delivery is known, "
+                                f"{LIMITS.k_n} are needed.", remedy="label more questions")]
+    estimate = context.ratio(known["delivered"] / known["count"])
+    left = f", {len(recalls) - len(known)} left out because evidence is missing" if len(known) < len(recalls) else ""
+    return [finding("k_mismatch", subject, reason, n=len(known), measured=estimate.value,
+                    interval=estimate.interval or (None, None),
+                    message=f"recall@{k} of {system} is {estimate.value:.3f} ({len(known)} questions with gold{left}), "
+                            "relative to the judged pool.")]
+
+
+def _verdict(context: Context, system: str | None, subject: str, word: str, eval_k: int, serving_k: int,
+             retrieve_k: int | None) -> dict[str, Any]:
+    said = f"recall is quoted at k = {eval_k}, production serves {serving_k}"
+    if word == "equal":
+        return finding("k_mismatch", subject, word, n=len(context.gold_count), message=f"Recall is quoted at the k that "
+                       f"production serves ({serving_k}).")
+    far = max(eval_k, serving_k)
+    if system is None or context.depth(system) < far:
+        return _unmeasured(context, subject, word, said, eval_k, retrieve_k)
+    near_recall, far_recall = (context.recalls(system, k) for k in (min(eval_k, serving_k), far))
+    known = near_recall.index[near_recall["known"] & far_recall["known"]]
+    if len(known) < LIMITS.k_n:
+        return _unmeasured(context, subject, word, said, eval_k, retrieve_k)
+    count = near_recall.loc[known, "count"]
+    gap = (far_recall.loc[known, "delivered"] - near_recall.loc[known, "delivered"]) / count
+    estimate = context.ratio(gap)
+    low, high = estimate.interval or (0.0, 1.0)
+    sign = 1 if word == "mismatch" else -1
+    quoted, served = (float((table.loc[known, "delivered"] / count).mean()) for table in
+                      ((far_recall, near_recall) if sign > 0 else (near_recall, far_recall)))
+    value = estimate.value or 0.0
+    return finding(
+        "k_mismatch", subject, word, n=len(known), measured=sign * value, threshold=0,
+        interval=(low, high) if sign > 0 else (-high, -low),
+        message=f"{said[0].upper()}{said[1:]}: recall@{eval_k} is {quoted:.3f}, recall@{serving_k} is {served:.3f}, "
+                f"{100 * value:.1f} points {'less' if sign > 0 else 'more'} (95 % {100 * low:.1f} to {100 * high:.1f}); "
+                f"{quoted:.3f} is true at k = {_star(context, system, quoted)}.",
+        remedy=f"quote recall@{serving_k} ({served:.3f})")
+
+
+def _unmeasured(context: Context, subject: str, word: str, said: str, eval_k: int,
+                retrieve_k: int | None) -> dict[str, Any]:
+    """The ks alone decide the word; where only the retrieved list is known it bounds the gap from below."""
+    bound, measured, n = "", None, len(context.gold_count)
+    if word == "mismatch" and retrieve_k and retrieve_k < eval_k and len(context.given) == 1:
+        (only,) = context.given
+        if context.depth(only) >= eval_k:
+            wide, narrow = (context.recalls(only, k) for k in (eval_k, retrieve_k))
+            measured = float(((wide["delivered"] - narrow["delivered"]) / wide["count"]).mean())
+            bound = f" The gap is at least recall@{eval_k} - recall@{retrieve_k} = {100 * measured:.1f} points."
+    return finding("k_mismatch", subject, word, n=n, measured=measured, threshold=0,
+                   message=f"{said[0].upper()}{said[1:]}; the list that reaches the reader is not there or too short, "
+                           f"so recall at the served k was not measured.{bound}")
+
+
+def _star(context: Context, system: str, headline: float) -> str:
+    """k* with its interval from the bootstrapped curve (questions resampled, seeded)."""
+    frame, depth = context.delivered(system), context.depth(system)
+    codes, questions = frame["question_id"].factorize()
+    counts = np.bincount(codes, minlength=len(questions))
+    curve = np.zeros((len(questions), depth + 1))
+    inside = frame["strict"].to_numpy() <= depth
+    np.add.at(curve, (codes[inside], frame["strict"].to_numpy()[inside].astype(np.int64)), 1 / counts[codes[inside]])
+    curve = curve.cumsum(axis=1)
+    seed = int(content_hash("k_star", sorted(questions), headline)[:8], 16)
+    drawn = np.random.default_rng(seed).multinomial(len(questions), np.full(len(questions), 1 / len(questions)), RESAMPLES)
+    stars = sorted(_reach(row, headline, depth) for row in drawn @ curve / len(questions))
+    low, high = stars[round(0.025 * RESAMPLES)], stars[round(0.975 * RESAMPLES) - 1]
+    here = _reach(curve.mean(axis=0), headline, depth)
+    names = [f"> {depth}" if k > depth else str(k) for k in (here, low, high)]
+    return f"{names[0]} (95 % {names[1]} to {names[2]})"
+
+
+def _reach(curve: npt.NDArray[np.float64], headline: float, depth: int) -> int:
+    found = true_k(dict(enumerate(curve[1:].tolist(), 1)), headline)
+    return depth + 1 if found is None else found
+

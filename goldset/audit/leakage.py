@@ -1,0 +1,252 @@
+"""Lexical leakage: was the question written from its gold passage? (STATISTICS 6)."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from goldset.audit.context import BM25_NAME, Context, percent
+from goldset.audit.verdicts import LIMITS, finding
+from goldset.lexical import BM25Index
+from goldset.stats.auc import Auc, auc, stratified_auc
+from goldset.stats.intervals import wilson
+from goldset.text import tokenize
+
+K1, B = 1.2, 0.75
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """What a question shares with its gold; None where no question term stands in any passage."""
+
+    terms: int  # distinct terms of the question
+    unknown: float  # share of them that stand in no passage
+    idfcov: float | None
+    norm: float | None
+    copied: int
+    top: float | None  # norm of the best passage of the corpus
+
+
+def coverage(idf: Mapping[str, float], passage: set[str]) -> float | None:
+    """Share of a question's idf that its gold holds; ``idf`` maps its known distinct terms (STATISTICS 6, idfcov)."""
+    total = sum(idf.values())
+    return sum(value for term, value in idf.items() if term in passage) / total if total else None
+
+
+def norm(idf: Mapping[str, float], passage: Sequence[str], average_length: float) -> float | None:
+    """BM25 of a passage over the attainable maximum (k1 + 1) sum idf, k1 = 1.2, b = .75 (STATISTICS 6)."""
+    total = sum(idf.values())
+    if not total:
+        return None
+    penalty = K1 * (1 - B + B * len(passage) / average_length)
+    score = 0.0
+    for term, value in idf.items():
+        tf = passage.count(term)
+        score += value * tf * (K1 + 1) / (tf + penalty)
+    return score / ((K1 + 1) * total)
+
+
+def copied_run(question: Sequence[str], passage: Sequence[str]) -> int:
+    """Longest run of question tokens that stands in the passage word for word."""
+    text = f" {' '.join(passage)} "
+    longest = 0
+    for start in range(len(question)):
+        while (start + longest < len(question)
+               and f" {' '.join(question[start : start + longest + 1])} " in text):
+            longest += 1
+    return longest
+
+
+def measure(index: BM25Index, query: str, passages: Sequence[str], *, top: bool) -> Overlap:
+    """A question and its gold texts -> Overlap; several gold texts give the question's maximum."""
+    tokens = tokenize(query)
+    distinct = sorted(set(tokens))
+    idf = {term: value for term in distinct if (value := index.robertson_idf(term)) > 0}
+    cov, norms, runs = [], [], [0]
+    for passage in passages:
+        words = tokenize(passage)
+        cov.append(coverage(idf, set(words)))
+        norms.append(norm(idf, words, index.average_length))
+        runs.append(copied_run(tokens, words))
+    best = None
+    if top and idf:
+        best = float(index.robertson_scores(idf, k1=K1, b=B).max()) / ((K1 + 1) * sum(idf.values()))
+    return Overlap(len(distinct), 1 - len(idf) / len(distinct) if distinct else 0.0, _most(cov), _most(norms),
+                   max(runs), best)
+
+
+def _most(values: Sequence[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)
+
+
+def leakage_word(low: float, high: float) -> str:
+    """95 % interval of the AUC of the set against real questions -> none, leak, strong, inconclusive."""
+    if low >= LIMITS.leak_strong:
+        return "strong"
+    if low >= LIMITS.leak:
+        return "leak"
+    return "none" if high < LIMITS.leak else "inconclusive"
+
+
+def compare(mine: Sequence[Overlap], theirs: Sequence[Overlap], mine_by: str, theirs_by: str) -> Auc | None:
+    """AUC of one statistic against another, in bands of two distinct terms; None where it has no interval."""
+    sides = []
+    for rows, name in ((mine, mine_by), (theirs, theirs_by)):
+        kept = [(getattr(row, name), (row.terms - 1) // 2) for row in rows if getattr(row, name) is not None]
+        sides.append((np.array([value for value, _ in kept], np.float64), np.array([band for _, band in kept], np.int64)))
+    (first, first_band), (second, second_band) = sides
+    found = stratified_auc(first, second, first_band=first_band, second_band=second_band)
+    if found is None or found.interval is None:  # no common band, or apart in every band: the exact bound of auc()
+        found = auc(first, second)
+    return found if found is not None and found.interval is not None else None
+
+
+class Leakage:
+    """The set's questions against real ones, on the rare words they share with their gold."""
+
+    name = "leakage"
+
+    def run(self, context: Context) -> list[dict[str, Any]]:
+        """Context -> one word for the set and the numbers behind it."""
+        if context.index is None or not context.queries:
+            lacks = [what for what, there in (("question texts (--questions FILE)", context.queries),
+                                              ("passages (--corpus FILE)", context.index)) if not there]
+            return [finding(self.name, "all", "no_text", n=0,
+                            message=f"The set comes without {' and without '.join(lacks)}: shared wording cannot be "
+                                    "measured.", remedy=f"give the {' and the '.join(lacks)}")]
+        overlaps = _of_set(context)
+        if not overlaps:
+            return [finding(self.name, "all", "too_few", n=0, threshold=LIMITS.leak_n,
+                            message="No question with gold has a text, so shared wording cannot be measured.")]
+        logs = [] if context.log_questions is None else [
+            measure(context.index, query, [], top=True) for query in _texts(context)]
+        values = list(overlaps.values())
+        return [_verdict(values, logs), *_shown(context, overlaps, logs)]
+
+
+def _of_set(context: Context) -> dict[str, Overlap]:
+    """question_id -> Overlap, for the questions with gold and text."""
+    assert context.index is not None, "checked by the caller"
+    texts, gold = context.span_texts, context.gold.groupby("question_id")["span_id"].agg(list)
+    top = context.log_questions is not None
+    return {question: measure(context.index, context.queries[question], [texts[span] for span in spans], top=top)
+            for question, spans in gold.items() if question in context.queries}
+
+
+def _texts(context: Context) -> list[str]:
+    assert context.log_questions is not None, "checked by the caller"
+    table = context.log_questions
+    return list(dict.fromkeys(table.column("query" if "query" in table.column_names else "text").to_pylist()))
+
+
+def _verdict(values: list[Overlap], logs: list[Overlap]) -> dict[str, Any]:
+    """The one word: against the logs where they are given, else from absolute signs, which only raise suspicion."""
+    covered = [value.idfcov for value in values if value.idfcov is not None]
+    if not logs:
+        return _without_logs(values, covered)
+    if min(len(covered), len(logs)) < LIMITS.leak_n:
+        return finding("leakage", "all", "too_few", n=min(len(covered), len(logs)), threshold=LIMITS.leak_n,
+                       message=f"{len(covered)} questions with gold and {len(logs)} log questions: {LIMITS.leak_n} of "
+                               "each are needed to compare their wording.")
+    proof, best = compare(values, logs, "norm", "top"), compare(values, logs, "top", "top")
+    if best is None or best.interval is None or proof is None or proof.interval is None:
+        return finding("leakage", "all", "too_few", n=0, threshold=LIMITS.leak_n,
+                       message="No log question has a word that stands in the corpus; give logs of this application.")
+    word = leakage_word(*best.interval)
+    if word != "strong" and proof.interval.low > LIMITS.leak_proof:
+        return finding("leakage", "all", "leak", n=len(covered), measured=proof.value, interval=proof.interval,
+                       threshold=LIMITS.leak_proof,
+                       message=f"The set's questions match their gold better than log questions match the best passage "
+                               f"of the whole corpus ({_said(proof)}, above {LIMITS.leak_proof:.2f}): no real "
+                               "question's gold could do that.")
+    said = {"none": "no more than", "leak": "more than", "strong": "far more than",
+            "inconclusive": "perhaps more than"}[word]
+    return finding("leakage", "all", word, n=len(covered), measured=best.value, interval=best.interval,
+                   threshold=LIMITS.leak_strong if word == "strong" else LIMITS.leak,
+                   message=f"The set's questions match passages of the corpus {said} log questions of the same length "
+                           f"do ({_said(best)}; {len(covered)} against {len(logs)} questions; log questions without an "
+                           "answer in the corpus raise it).")
+
+
+def _said(found: Auc) -> str:
+    assert found.interval is not None, "compare() gives none without"
+    return f"AUC {found.value:.2f}, 95 % {found.interval.low:.2f} to {found.interval.high:.2f}"
+
+
+def _without_logs(values: list[Overlap], covered: list[float]) -> dict[str, Any]:
+    if len(covered) < LIMITS.leak_n:
+        return finding("leakage", "all", "too_few", n=len(covered), threshold=LIMITS.leak_n,
+                       message=f"{len(covered)} questions with gold are fewer than {LIMITS.leak_n}, and there is no log "
+                               "to compare them with.")
+    copied = sum(value.copied >= LIMITS.copied_run for value in values)
+    low, high = wilson(copied / len(values), len(values)) or (0.0, 1.0)
+    median = statistics.median(covered)
+    if low >= LIMITS.copied:
+        return finding("leakage", "all", "suspected", n=len(values), measured=copied / len(values), interval=(low, high),
+                       threshold=LIMITS.copied,
+                       message=f"{copied} of {len(values)} questions repeat {LIMITS.copied_run} or more words of their "
+                               f"gold in a row ({percent(copied / len(values))}, 95 % {100 * low:.1f} to "
+                               f"{percent(high)}): they look written from it.")
+    if median > LIMITS.idfcov:
+        return finding("leakage", "all", "suspected", n=len(covered), measured=median, threshold=LIMITS.idfcov,
+                       message=f"Half of the questions have {percent(median)} or more of their rare wording in their "
+                               "gold; short questions do so by themselves, so compare with real ones.")
+    return finding("leakage", "all", "no_reference", n=len(covered), measured=median, threshold=LIMITS.idfcov,
+                   message=f"Nothing stands out (median idf coverage {percent(median)}), but without real questions to "
+                           "compare with that is no acquittal.")
+
+
+def _shown(context: Context, overlaps: dict[str, Overlap], logs: list[Overlap]) -> list[dict[str, Any]]:
+    values = list(overlaps.values())
+    rows = []
+    for name, title in (("idfcov", "idf coverage of questions by their gold"),
+                        ("norm", "BM25 of the gold over the attainable maximum")):
+        known = [getattr(value, name) for value in values if getattr(value, name) is not None]
+        if known:
+            rows.append(finding("leakage", "all", name, n=len(known), measured=statistics.median(known),
+                                message=f"Median {title}: {statistics.median(known):.2f}."))
+    copied = sum(value.copied >= LIMITS.copied_run for value in values)
+    rows.append(finding("leakage", "all", "copied", n=len(values), measured=copied / len(values),
+                        interval=wilson(copied / len(values), len(values)) or (None, None),
+                        message=f"{copied} of {len(values)} questions repeat {LIMITS.copied_run} or more words of their "
+                                "gold in a row."))
+    here = statistics.fmean(value.unknown for value in values)
+    there = f", in the logs {percent(statistics.fmean(log.unknown for log in logs))}" if logs else ""
+    rows.append(finding("leakage", "all", "unknown_terms", n=len(values), measured=here,
+                        message=f"{percent(here)} of the set's question terms stand in no passage{there}; they are left "
+                                "out of the comparison (typos and names would make a clean set look copied)."))
+    return rows + _rank(context) + _origins(context, overlaps)
+
+
+def _rank(context: Context) -> list[dict[str, Any]]:
+    """Share of questions whose best gold is BM25's first result."""
+    system = BM25_NAME if context.given.keys() <= {BM25_NAME} and BM25_NAME in context.runs else next(
+        (name for name in context.runs if context.family(name) == frozenset({"lexical"})), None)
+    if system is None:
+        return []
+    best = context.delivered(system).groupby("question_id")["lenient"].min()
+    first = int((best <= 1).sum())
+    return [finding("leakage", system, "rank", n=len(best), measured=first / len(best),
+                    interval=wilson(first / len(best), len(best)) or (None, None),
+                    message=f"{system} puts gold first for {first} of {len(best)} questions "
+                            f"({percent(first / len(best))}).")]
+
+
+def _origins(context: Context, overlaps: dict[str, Overlap]) -> list[dict[str, Any]]:
+    """Median idf coverage by where the questions come from, where there is more than one origin."""
+    table = context.labelled.questions
+    assert table is not None, "questions have texts"
+    origin = dict(zip(table.column("question_id").to_pylist(), table.column("origin").to_pylist(), strict=True))
+    groups: dict[str, list[float]] = {}
+    for question, value in overlaps.items():
+        if value.idfcov is not None:
+            groups.setdefault(origin[question], []).append(value.idfcov)
+    if len(groups) < 2:
+        return []
+    return [finding("leakage", f"origin {name}", "origin", n=len(known), measured=statistics.median(known),
+                    message=f"Median idf coverage of the {len(known)} questions of origin '{name}': "
+                            f"{statistics.median(known):.2f}.") for name, known in sorted(groups.items())]

@@ -1,0 +1,124 @@
+"""A folder of somebody's files -> which is the log, which the corpus, and what their columns are called."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import statistics
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from goldset.formats.lines import numbered_bytes
+
+_ROWS = 200
+_DATA = re.compile(r"\.(jsonl|ndjson|csv)(\.gz)?$")
+_RUN = re.compile(r"\.(run|trec)(\.gz)?$")
+_TURNS = {"role", "turn"}
+
+
+@dataclass
+class Guess:
+    """What a folder seems to hold: file names and, for each, our key -> their column."""
+
+    log: tuple[Path, dict[str, str]] | None = None
+    documents: tuple[Path, dict[str, str]] | None = None
+    chunks: tuple[Path, dict[str, str]] | None = None
+    calibration: Path | None = None
+    run: Path | None = None
+    unused: list[Path] = field(default_factory=list)
+
+
+def guess_folder(folder: Path) -> Guess:
+    """Look at the first 200 rows of each JSONL and CSV file of a folder (not of folders in it)."""
+    found = Guess()
+    for path in sorted(folder.iterdir()):
+        if _RUN.search(path.name):
+            found.run = found.run or path
+        elif _DATA.search(path.name):
+            _place(path, found)
+    return found
+
+
+def _place(path: Path, found: Guess) -> None:
+    rows = sample_rows(path)
+    columns = {name: [row[name] for row in rows if row.get(name) not in (None, "")] for row in rows for name in row}
+    if {"question", "passage", "relevant"} <= columns.keys():
+        found.calibration = found.calibration or path
+        return
+    texts = sorted(((statistics.median(len(value) for value in values), name) for name, values in columns.items()
+                    if values and all(isinstance(value, str) for value in values) and not _is_time(values)),
+                   reverse=True)
+    times = [name for name, values in columns.items() if _is_time(values)]
+    if times and texts and found.log is None:
+        found.log = (path, _log_columns(columns, texts, times[0]))
+        return
+    ids = [name for name, values in columns.items() if _is_id(values, len(rows)) and texts and name != texts[0][1]]
+    if texts and texts[0][0] >= 100 and ids:
+        place = {"id": _prefer(ids, ("chunk_id", "doc_id", "_id", "id")), "text": texts[0][1]}
+        if {"start", "end"} <= columns.keys() and found.chunks is None:
+            found.chunks = (path, place)
+            return
+        if found.documents is None:
+            found.documents = (path, place)
+            return
+    found.unused.append(path)
+
+
+def _log_columns(columns: dict[str, list[Any]], texts: list[tuple[float, str]], time: str) -> dict[str, str]:
+    names = [name for _, name in texts]
+    spaced = [name for name in names if sum(" " in value for value in columns[name]) > len(columns[name]) / 4]
+    place = {"text": _prefer(spaced or names, ("text", "query", "q", "question")), "time": time}
+    if columns.keys() >= _TURNS:
+        place["format"] = "chat"
+    for ours, theirs in (("session", ("session", "session_id", "sid", "conversation", "conversation_id")),
+                         ("agent", ("agent", "user_agent", "ua", "client")), ("user", ("user", "user_id", "uid"))):
+        name = next((name for name in theirs if name in columns), None)
+        if name:
+            place[ours] = name
+    return place
+
+
+def _prefer(names: list[str], wanted: tuple[str, ...]) -> str:
+    return next((name for name in wanted if name in names), names[0])
+
+
+def sample_rows(path: Path) -> list[dict[str, Any]]:
+    """The first rows that can be read; damaged ones are passed over, ``read_log`` reports them."""
+    rows: list[dict[str, Any]] = []
+    lines: list[str] = []
+    for number, raw in numbered_bytes(path, limit=1_000_000):
+        if number > _ROWS:
+            break
+        lines.append(raw.decode("utf-8", "replace"))
+    if ".csv" in path.name:
+        return [dict(row) for row in csv.DictReader(io.StringIO("\n".join(lines)))]
+    for line in lines:
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError:
+            continue
+        if isinstance(row, dict):
+            rows.append(row)
+    return rows
+
+
+def _is_time(values: list[Any]) -> bool:
+    return bool(values) and sum(map(_time_like, values)) > 0.8 * len(values)
+
+
+def _time_like(value: Any) -> bool:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return 1e9 < value < 2e9 or 1e12 < value < 2e12
+    try:
+        return isinstance(value, str) and len(value) >= 10 and datetime.fromisoformat(value).year > 1990
+    except ValueError:
+        return False
+
+
+def _is_id(values: list[Any], rows: int) -> bool:
+    return len(values) == rows and all(isinstance(value, str | int) for value in values) \
+        and len({str(value) for value in values}) == rows

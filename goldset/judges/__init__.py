@@ -1,0 +1,13 @@
+"""Candidates -> verdicts, and the judge as an instrument that is measured itself."""
+
+from goldset.judges.base import Desk, Judge, Pair
+from goldset.judges.independence import independence
+from goldset.judges.rubric import Rubric, load_rubric
+from goldset.judges.run import build_judge, judge_candidates
+from goldset.judges.store import VerdictStore
+from goldset.judges.verdict import Verdict
+
+__all__ = [
+    "Desk", "Judge", "Pair", "Rubric", "Verdict", "VerdictStore", "build_judge", "independence", "judge_candidates",
+    "load_rubric",
+]

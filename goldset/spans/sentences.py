@@ -1,0 +1,124 @@
+"""Sentences of a text, and the counting of non-space code points that all coverage rests on."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+_LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
+_LIST_MARK = re.compile(r"^\s*(?:[-*•·]|\(?\w{1,3}[.)])\s*\t\s*")
+_SPACES = np.zeros(0x3001, dtype=bool)
+_SPACES[[code for code in range(0x3001) if chr(code).isspace()]] = True
+
+
+def is_table_row(line: str) -> bool:
+    """Whether a line is a row of a table: cells between bars, or between tabs (a list mark's tab does not count)."""
+    row = line.strip()
+    if len(row) > 2 and row.startswith("|") and row.endswith("|"):
+        return True
+    return "\t" in _LIST_MARK.sub("", row)
+
+
+def is_heading(line: str) -> bool:
+    """Whether a line is a Markdown heading (one to six number signs and a space)."""
+    return re.match(r" {0,3}#{1,6}(?:\s|$)", line) is not None
+
+
+def sentences(text: str, language: str = "en") -> list[tuple[int, int]]:
+    """Text -> half-open ranges of its sentences, in order; together they hold every non-space code point.
+
+    Line ends are boundaries; a table row and a heading are one sentence each; other lines are cut by sentencex.
+    Ranges neither start nor end with white space, and offsets count code points.
+    """
+    ranges: list[tuple[int, int]] = []
+    for match in _LINE.finditer(text):
+        start = match.start()
+        ranges.extend((start + low, start + high) for low, high in _line_sentences(match.group(), language))
+    return ranges
+
+
+def _line_sentences(line: str, language: str) -> list[tuple[int, int]]:
+    if is_heading(line) or is_table_row(line):
+        pieces = [line]
+    else:
+        pieces = _segment(line, language)
+    ranges, at = [], 0
+    for piece in pieces:
+        body = piece.strip()
+        if body:
+            low = at + len(piece) - len(piece.lstrip())
+            ranges.append((low, low + len(body)))
+        at += len(piece)
+    return ranges
+
+
+def _segment(line: str, language: str) -> list[str]:
+    import sentencex
+
+    pieces: list[str] = sentencex.segment(language, line)
+    if sum(map(len, pieces)) == len(line):
+        return pieces
+    # segment() drops paragraph breaks; the boundaries do not, but leave it to us to keep what lies between them.
+    marks = [0, *(found["end_index"] for found in sentencex.get_sentence_boundaries(language, line)), len(line)]
+    return [line[low:high] for low, high in zip(marks, marks[1:], strict=False) if low < high]
+
+
+class Boundaries:
+    """Sentences around a position of a long text; each line is cut once, and only where somebody asks.
+
+    Args:
+        text: the text; positions count its code points.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._line = lru_cache(maxsize=4096)(self._cut_line)
+
+    def _cut_line(self, start: int, end: int) -> tuple[tuple[int, int], ...]:
+        return tuple((start + low, start + high) for low, high in _line_sentences(self.text[start:end], "en"))
+
+    def around(self, low: int, high: int) -> list[tuple[int, int]]:
+        """Sentences of the lines that touch ``[low, high]``."""
+        start, end = line_start(self.text, low), line_end(self.text, high)
+        found: list[tuple[int, int]] = []
+        for match in _LINE.finditer(self.text, start, end):
+            found.extend(self._line(match.start(), match.end()))
+        return found
+
+
+_BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+_BREAK = re.compile(f"[{_BREAKS}]")
+
+
+def line_start(text: str, at: int) -> int:
+    """Start of the line that holds the position ``at``."""
+    step, low = 256, at
+    while low > 0:
+        low = max(0, low - step)
+        found = max(text.rfind(mark, low, at) for mark in _BREAKS)
+        if found >= 0:
+            return found + 1
+        step *= 2
+    return 0
+
+
+def line_end(text: str, at: int) -> int:
+    """End of the line that holds the position ``at``, without its line end."""
+    match = _BREAK.search(text, at)
+    return match.start() if match else len(text)
+
+
+def space_mask(text: str) -> Any:
+    """Text -> bool array, one a code point: whether it is white space."""
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    return _SPACES[np.minimum(codes, 0x3000)] & (codes <= 0x3000)
+
+
+def ink_counts(text: str) -> Any:
+    """Text -> int64 array of length n + 1: non-space code points before each position."""
+    counts = np.zeros(len(text) + 1, dtype=np.int64)
+    np.cumsum(~space_mask(text), out=counts[1:])
+    return counts

@@ -1,0 +1,83 @@
+"""Paired comparisons: sign flips, bootstrap, McNemar, and what a sample can detect (STATISTICS 9)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from scipy import special
+
+from goldset.stats.intervals import LEVEL, Floats, Interval, z_value
+
+EXACT_UP_TO = 15
+DETECT = float(special.ndtri(0.975) + special.ndtri(0.8))
+"""2.80: standard errors that a difference must have to be seen in 80 % of samples."""
+
+
+def sign_flip(differences: Floats, *, seed: int = 0, draws: int = 10_000) -> float | None:
+    """Two-sided permutation p of a mean paired difference; all 2^m sign patterns for m <= 15 non-zero, else seeded draws.
+
+    None without a pair. Zero differences do not change the sum and are left out.
+    """
+    if not len(differences):
+        return None
+    size = np.abs(differences[differences != 0])
+    if not len(size):
+        return 1.0
+    observed = abs(float(differences.sum())) - 1e-9
+    if len(size) <= EXACT_UP_TO:
+        patterns = (np.arange(2 ** len(size))[:, None] >> np.arange(len(size))) & 1
+        return float((np.abs((2 * patterns - 1) @ size) >= observed).mean())
+    # Equal sizes flip alike: a binomial a distinct size replaces a coin a question.
+    values, counts = np.unique(size, return_counts=True)
+    plus = np.random.default_rng(seed).binomial(counts, 0.5, size=(draws, len(counts)))
+    extreme = int((np.abs((2 * plus - counts) @ values) >= observed).sum())
+    return (extreme + 1) / (draws + 1)
+
+
+def bootstrap_ratio(num: Floats, den: Floats, *, seed: int = 0, draws: int = 10_000, level: float = LEVEL,
+                    ) -> Interval | None:
+    """Percentile bootstrap of sum num / sum den over units (questions or clusters); None below two units.
+
+    Equal units are drawn together by one multinomial, which is the same distribution as drawing units one by one.
+    """
+    if len(num) < 2 or den.sum() <= 0:
+        return None
+    pairs, counts = np.unique(np.column_stack([num, den]), axis=0, return_counts=True)
+    generator = np.random.default_rng(seed)
+    total = len(num)
+    ratios = []
+    for part in range(0, draws, 1000):
+        times = generator.multinomial(total, counts / total, size=min(1000, draws - part))
+        sums = times @ pairs
+        kept = sums[:, 1] > 0
+        ratios.append(sums[kept, 0] / sums[kept, 1])
+    low, high = np.quantile(np.concatenate(ratios), [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(low), float(high))
+
+
+def mcnemar(b: int, c: int) -> float | None:
+    """Exact two-sided McNemar p of ``b`` against ``c`` discordant pairs; None where none is discordant."""
+    if b + c == 0:
+        return None
+    return min(1.0, 2 * float(special.bdtr(min(b, c), b + c, 0.5)))
+
+
+def detectable(sd: float, n: int) -> float:
+    """Smallest mean paired difference seen with 80 % power: 2.80 sd / sqrt(n)."""
+    return DETECT * sd / math.sqrt(n)
+
+
+def half_width(sd: float, n: int) -> float:
+    """Half-width of the 95 % interval of a mean of ``n``: 1.96 sd / sqrt(n)."""
+    return z_value() * sd / math.sqrt(n)
+
+
+def questions_to_detect(sd: float, difference: float) -> int:
+    """Questions needed to see a mean paired difference with 80 % power."""
+    return math.ceil((DETECT * sd / difference) ** 2 - 1e-9)
+
+
+def questions_for_width(sd: float, half: float) -> int:
+    """Questions needed for a 95 % interval of this half-width."""
+    return math.ceil((z_value() * sd / half) ** 2 - 1e-9)

@@ -1,0 +1,175 @@
+"""Intervals for proportions and ratios. All are 95 % two-sided unless a level or side is given.
+
+An interval that cannot be formed (one unit, nothing observed) is None, never zero width.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+Floats = npt.NDArray[np.float64]
+LEVEL = 0.95
+
+
+class Interval(NamedTuple):
+    """Lower and upper end."""
+
+    low: float
+    high: float
+
+
+def z_value(level: float = LEVEL) -> float:
+    """Two-sided standard normal quantile: 1.96 for 0.95."""
+    return float(special.ndtri(0.5 + level / 2))
+
+
+def t_value(df: float, level: float = LEVEL) -> float:
+    """Two-sided quantile of Student's t."""
+    return float(special.stdtrit(df, 0.5 + level / 2))
+
+
+def chi2_quantile(p: float, df: float) -> float:
+    """Lower-tail quantile of chi-square."""
+    return float(2 * special.gammaincinv(df / 2, p))
+
+
+def wilson(p: float, n: float, *, level: float = LEVEL) -> Interval | None:
+    """Wilson score interval for a share ``p`` of ``n`` units; ``n`` may be an effective, fractional number.
+
+    Source: Wilson (1927). None without units.
+    """
+    if n <= 0:
+        return None
+    z2 = z_value(level) ** 2
+    centre = (p + z2 / (2 * n)) / (1 + z2 / n)
+    half = math.sqrt(z2 * (p * (1 - p) / n + z2 / (4 * n * n))) / (1 + z2 / n)
+    return Interval(0.0 if p == 0 else max(0.0, centre - half), 1.0 if p == 1 else min(1.0, centre + half))
+
+
+def clopper_pearson(x: int, n: int, *, level: float = LEVEL) -> Interval | None:
+    """Exact interval for ``x`` of ``n``. Source: Clopper and Pearson (1934). None without units."""
+    if n <= 0:
+        return None
+    tail = (1 - level) / 2
+    low = 0.0 if x == 0 else float(special.betaincinv(x, n - x + 1, tail))
+    high = 1.0 if x == n else float(special.betaincinv(x + 1, n - x, 1 - tail))
+    return Interval(low, high)
+
+
+def clopper_upper(x: int, n: int, *, level: float = LEVEL) -> float | None:
+    """Exact one-sided upper bound for ``x`` of ``n``; for 0 of n it is 1 - 0.05^(1/n)."""
+    if n <= 0:
+        return None
+    return 1.0 if x == n else float(special.betaincinv(x + 1, n - x, level))
+
+
+def clopper_lower(x: int, n: int, *, level: float = LEVEL) -> float | None:
+    """Exact one-sided lower bound for ``x`` of ``n``."""
+    if n <= 0:
+        return None
+    return 0.0 if x == 0 else float(special.betaincinv(x, n - x + 1, 1 - level))
+
+
+def t_interval(mean: float, se: float, n: int, *, level: float = LEVEL) -> Interval | None:
+    """Student's interval for a mean; may leave [0, 1]. None below two units."""
+    if n < 2:
+        return None
+    half = t_value(n - 1, level) * se
+    return Interval(mean - half, mean + half)
+
+
+def mover(shares: Floats, weights: Floats, counts: Floats, *, level: float = LEVEL) -> Interval | None:
+    """Interval for a weighted sum of independent shares, from a Wilson interval each (STATISTICS 1).
+
+    Source: method of variance estimates recovery, Zou and Donner (2008). None if a stratum has no unit.
+    """
+    low_gap = high_gap = 0.0
+    for share, weight, count in zip(shares, weights, counts, strict=True):
+        part = wilson(float(share), float(count), level=level)
+        if part is None:
+            return None
+        low_gap += (weight * (share - part.low)) ** 2
+        high_gap += (weight * (part.high - share)) ** 2
+    total = float(np.dot(shares, weights))
+    return Interval(total - math.sqrt(low_gap), total + math.sqrt(high_gap))
+
+
+def unpaired_difference(p1: float, n1: int, p2: float, n2: int, *, level: float = LEVEL) -> tuple[float, Interval]:
+    """(standard error, Wald interval) of p1 - p2 from two different samples of questions (STATISTICS 9)."""
+    se = math.sqrt(p1 * (1 - p1) / n1 + p2 * (1 - p2) / n2)
+    half = z_value(level) * se
+    return se, Interval(p1 - p2 - half, p1 - p2 + half)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A ratio with its interval.
+
+    ``units`` counts the independent units (clusters) behind it, ``n_eff`` the binomial sample size that has the same
+    variance. ``value`` is None where the denominator is 0. ``clipped`` says that the ratio left [0, 1].
+    """
+
+    value: float | None
+    interval: Interval | None
+    method: str
+    units: int
+    se: float | None = None
+    n_eff: float | None = None
+    clipped: bool = False
+
+
+def ratio(num: Floats, den: Floats, *, weight: Floats | None = None, cluster: npt.NDArray[np.int64] | None = None,
+          extra_variance: float = 0.0, level: float = LEVEL) -> Estimate:
+    """sum num / sum den over questions, with the linearised variance turned into a Wilson interval (STATISTICS 3.2).
+
+    theta = sum num / sum den; u = num - theta den, summed within clusters; V = n/(n-1) sum u^2 / (sum den)^2;
+    n_eff = theta (1 - theta) / V (z/t)^2; interval = Wilson(theta, n_eff). At theta 0 or 1, or where V is 0,
+    Clopper-Pearson(round(theta n), n). A mean of recalls is the case den = 1.
+
+    Args:
+        num: numerator of each question.
+        den: denominator of each question; questions with 0 in both do not count as units.
+        weight: multiplicity of each question (draws); default 1.
+        cluster: number of the near-duplicate cluster of each question, the unit of variance; default each its own.
+        extra_variance: added to V (missed gold that the sample did not show).
+        level: two-sided coverage.
+    """
+    scale = np.ones(len(num)) if weight is None else weight
+    counted = (den != 0) | (num != 0)
+    num, den, scale = num[counted] * scale[counted], den[counted] * scale[counted], scale[counted]
+    total = float(den.sum())
+    if cluster is None:
+        units = len(num)
+    else:
+        codes = np.unique(cluster[counted], return_inverse=True)[1]
+        units = int(codes.max()) + 1 if len(codes) else 0
+    if units == 0 or total <= 0:
+        return Estimate(None, None, "none", units)
+    raw = float(num.sum()) / total
+    value = min(1.0, max(0.0, raw))
+    # Sums of fractions such as 1/3 + 2/3 may miss 1 by the last bit; the edge has its own interval.
+    value = 1.0 if value > 1 - 1e-12 else 0.0 if value < 1e-12 else value
+    clipped = not -1e-9 <= raw <= 1 + 1e-9
+    if units < 2:
+        return Estimate(value, None, "none: one unit", units, clipped=clipped)
+    residual = num - raw * den
+    if cluster is not None:
+        residual = np.bincount(codes, residual)
+    variance = units / (units - 1) * float(np.dot(residual, residual)) / total**2 + extra_variance
+    se = math.sqrt(variance)
+    if value in (0.0, 1.0) or variance < 1e-18:
+        exact = clopper_pearson(round(value * units), units, level=level)
+        return Estimate(value, exact, "clopper_pearson", units, se, None, clipped)
+    n_eff = value * (1 - value) / variance * (z_value(level) / t_value(units - 1, level)) ** 2
+    return Estimate(value, wilson(value, n_eff, level=level), "wilson_n_eff", units, se, n_eff, clipped)
+
+
+def kish(weights: Floats) -> float:
+    """Effective number of questions under unequal weights: (sum f)^2 / sum f^2 (STATISTICS 3.4)."""
+    return float(weights.sum() ** 2 / np.dot(weights, weights))

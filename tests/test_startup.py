@@ -1,0 +1,82 @@
+"""Start-up: what a command may load and how long it may take, in fresh processes."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from goldset.cli import COMMANDS
+
+HEAVY = {"pandas", "pyarrow", "numpy", "scipy", "torch", "faiss", "prefect", "sentence_transformers", "pydantic"}
+NEVER_IN_AUDIT = {"torch", "faiss", "prefect", "sentence_transformers", "scipy.stats", "openai", "fastapi", "sqlalchemy"}
+
+
+def _modules(*arguments: str) -> tuple[set[str], str]:
+    code = ("import sys, json, goldset.cli\n"
+            f"sys.argv = ['goldset', *{list(arguments)!r}]\n"
+            "try:\n    goldset.cli.main()\nexcept SystemExit as stop:\n"
+            "    print('@@' + json.dumps([stop.code, sorted(sys.modules)]))\n")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    out, _, loaded = done.stdout.rpartition("@@")
+    code_, modules = json.loads(loaded)
+    assert code_ in (0, 1, 6), done.stderr
+    return set(modules), out
+
+
+@pytest.fixture
+def beir(tmp_path: Path) -> Path:
+    """Ten questions over twenty passages, and a run that finds each answer at rank 1."""
+    folder = tmp_path / "set"
+    (folder / "qrels").mkdir(parents=True)
+    passages = [{"_id": f"d{i}", "title": "", "text": f"The part number {i} weighs {i} grams."} for i in range(20)]
+    queries = [{"_id": f"q{i}", "text": f"weight of part {i}"} for i in range(10)]
+    for name, rows in (("corpus", passages), ("queries", queries)):
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "qrels" / "test.tsv").write_text(
+        "query-id\tcorpus-id\tscore\n" + "".join(f"q{i}\td{i}\t1\n" for i in range(10)))
+    (tmp_path / "a.run").write_text("".join(f"q{i} Q0 d{i} 1 9.0 a\n" for i in range(10)))
+    return folder
+
+
+def test_help_loads_click_and_nothing_heavy() -> None:
+    modules, out = _modules("--help")
+    assert not HEAVY & modules
+    assert all(name in out for name in COMMANDS)
+
+
+def test_help_is_quick() -> None:
+    best = 9.0
+    for _ in range(5):
+        began = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "goldset", "--help"], capture_output=True, check=True)
+        best = min(best, time.perf_counter() - began)
+    # The budget is 0.3 s on an idle machine; the test allows a busy one.
+    assert best < (1.0 if os.environ.get("CI") else 0.6)
+
+
+@pytest.mark.parametrize("command", ["audit", "recall"])
+def test_audit_and_recall_load_no_model_and_no_server(command: str, beir: Path) -> None:
+    extra = ["--k", "5"] if command == "recall" else []
+    modules, out = _modules(command, str(beir), "--run", f"a={beir.parent / 'a.run'}", *extra, "--json")
+    assert not NEVER_IN_AUDIT & modules
+    assert json.loads(out)["schema"] == f"goldset.{command}/1"
+
+
+def test_each_summary_is_the_first_line_of_the_command() -> None:
+    for name, (module, summary) in COMMANDS.items():
+        command = importlib.import_module(f"goldset.cli.{module}").command
+        assert command.name == name
+        assert (command.help or "").splitlines()[0] == summary
+
+
+def test_the_import_layers_hold() -> None:
+    root = Path(__file__).resolve().parents[1]
+    done = subprocess.run([str(Path(sys.executable).parent / "lint-imports")], cwd=root, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
