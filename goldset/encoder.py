@@ -271,7 +271,7 @@ class Encoder:
             from sentence_transformers import SentenceTransformer
             from transformers.utils import logging
 
-            logging.disable_progress_bar()  # our own bars, and none off a terminal
+            logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # our own bars, and none off a terminal
             dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[self.identity["dtype"]]
             try:
                 model = SentenceTransformer(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from scipy.special import bdtr
 
@@ -194,32 +195,16 @@ def _control(context: Context, system: str, cut: int) -> tuple[str, int, int] | 
 
 
 def _unjudged(context: Context, system: str) -> list[dict[str, Any]]:
-    """Share of the results at the served k (else 10) of which no span was judged, over the questions with gold."""
+    """Share of the results at the served k (else 10) that nobody judged."""
     k = min(context.serving_k or 10, context.depth(system))
-    run = context.runs[system].select(["question_id", "chunk_id", "rank"]).to_pandas()
-    run = run[(run["rank"] <= k) & run["question_id"].isin(context.gold_count.index)]
-    if run.empty:
+    found = context.unjudged(system, k)
+    if found is None:
         return []
-    table = context.labelled.judgments
-    judged = table.filter(table.column("relevant").is_valid()).select(["question_id", "span_id"]).to_pandas()
-    if context.corpus is not None:
-        links = context.corpus.links.select(["chunk_id", "span_id"]).to_pandas()
-        group = context.corpus.spans.select(["span_id", "twin_group"]).to_pandas()
-        links = links[links["chunk_id"].isin(run["chunk_id"])].merge(group, on="span_id")
-        run = run.merge(links[["chunk_id", "twin_group"]], on="chunk_id", how="left")
-        judged = judged.merge(group, on="span_id").drop(columns="span_id")
-    else:
-        run = run.assign(twin_group=run["chunk_id"])
-        judged = judged.rename(columns={"span_id": "twin_group"})
-    seen = run.merge(judged.drop_duplicates().assign(judged=True), on=["question_id", "twin_group"], how="left")
-    known = seen.assign(judged=seen["judged"].notna()).groupby(["question_id", "rank"])["judged"].any()
-    holes = (~known).groupby(level="question_id").sum()
-    results = known.groupby(level="question_id").size()
-    estimate = context.ratio(holes, results)
-    return [finding("circularity", system, "unjudged", n=len(holes), measured=estimate.value,
+    holes, results, estimate = found
+    return [finding("circularity", system, "unjudged", n=estimate.units, measured=estimate.value,
                     interval=estimate.interval or (None, None),
-                    message=f"{int((~known).sum())} of {len(known)} results in {system}'s top {k} were never judged "
-                            f"({percent(float((~known).mean()))}); an unjudged result is not a wrong one.")]
+                    message=f"{holes} of {results} results in {system}'s top {k} were never judged "
+                            f"({percent(holes / results)}); an unjudged result is not a wrong one.")]
 
 
 def _family_out(context: Context) -> list[dict[str, Any]]:
@@ -238,7 +223,8 @@ def _family_out(context: Context) -> list[dict[str, Any]]:
         own = set(_pairs(inside[inside["system"].isin(mine)])) - set(_pairs(inside[~inside["system"].isin(mine)]))
         pairs = pd.Series(_pairs(ranks), index=ranks.index)
         kept = _recalls(ranks[~pairs.isin(list(own)).to_numpy()], k)
-        moved = (full.rank(ascending=False, method="min") - kept.reindex(full.index).rank(ascending=False, method="min"))
+        places = [scores.rank(ascending=False, method="min") for scores in (full, kept.reindex(full.index))]
+        moved = places[0] - places[1]
         best = max(mine, key=lambda system: (full[system], system))
         after = f"{kept[best]:.3f}" if best in kept else "nothing"
         shift = (kept[best] - full[best]) if best in kept else None
@@ -267,6 +253,5 @@ def _tau(full: pd.Series[float], kept: pd.Series[float]) -> str:
     pairs = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
     if not pairs:
         return "not defined"
-    signs = [(full[a] > full[b]) - (full[a] < full[b]) for a, b in pairs]
-    others = [(kept[a] > kept[b]) - (kept[a] < kept[b]) for a, b in pairs]
-    return f"{sum(x * y for x, y in zip(signs, others, strict=True)) / len(pairs):.2f}"
+    agreed = sum(float(np.sign(full[a] - full[b]) * np.sign(kept[a] - kept[b])) for a, b in pairs)
+    return f"{agreed / len(pairs):.2f}"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from goldset.audit.context import Context, percent
 from goldset.audit.verdicts import LIMITS, finding
 from goldset.stats.intervals import wilson
-from goldset.stats.missed import missed_interval, split_prior
+from goldset.stats.missed import missed_interval, split_prior, stratified_total
 
 PROBE_DEPTH = 10
 
@@ -58,11 +60,9 @@ def _screen(context: Context, holes: list[dict[str, Any]], missed: list[dict[str
 
 def _holes(context: Context) -> list[dict[str, Any]]:
     """Questions' top results of systems that never fed the pool: how many nobody judged."""
-    from goldset.audit.circularity import unjudged
-
     rows = []
     for system in sorted(context.independent):
-        estimate = unjudged(context, system, PROBE_DEPTH)
+        estimate = context.unjudged(system, PROBE_DEPTH)
         if estimate is None:
             continue
         holes, results, found = estimate
@@ -76,29 +76,38 @@ def _holes(context: Context) -> list[dict[str, Any]]:
 
 def _missed(context: Context, graded: bool) -> list[dict[str, Any]]:
     """Gold among the judge's rejections, from the sample that people read (manifest key sampling)."""
-    sampling = context.labelled.manifest.get("sampling")
-    if not sampling or not sampling.get("rejections"):
+    sampling = context.labelled.manifest.get("sampling") or {}
+    strata = sampling.get("strata") or []
+    total, drawn, found = (sum(int(row[key]) for row in strata) for key in ("size", "read", "found"))
+    if not total:
         return []
-    total, drawn, found = (int(sampling.get(key) or 0) for key in ("rejections", "sampled", "found"))
-    gold = len(context.labelled.gold)
-    confirmed = gold - found
-    if drawn < min(total, LIMITS.rejections_n):
-        return [finding("completeness", "pool", "too_few", n=drawn, threshold=min(total, LIMITS.rejections_n),
+    needed = min(total, LIMITS.rejections_n)
+    if drawn < needed:
+        return [finding("completeness", "pool", "too_few", n=drawn, threshold=needed,
                         message=f"People read {drawn} of {total} passages that the judge rejected; missed gold is not "
                                 "estimated from so few.", remedy="read more of the judge's rejections")]
-    low, high = missed_interval(found, drawn, total)
-    estimate = found * total / drawn
-    share = confirmed + estimate
-    complete = gold / share if share else None
-    # Gold found in the sample is in the set: what is left out is what the estimate has beyond it.
-    ends = [gold / (confirmed + missed) if confirmed + missed else None for missed in (high, low)]
-    lower, upper = ends
-    if lower is None or upper is None or complete is None:
+    estimate, (low, high) = _total_missed(strata)
+    held = len(context.labelled.gold)
+    confirmed = held - found  # G of STATISTICS 2; what the sample found is in the set as well
+    if not confirmed + low:
         return []
+    complete, lower, upper = (min(1.0, held / (confirmed + missed)) for missed in (estimate, high, low))
     word = ("incomplete" if upper < LIMITS.complete else "inconclusive" if lower < LIMITS.complete else
             "complete" if graded else "pool_only")
-    return [finding("completeness", "pool", word, n=drawn, measured=complete, interval=(lower, min(1.0, upper)),
+    return [finding("completeness", "pool", word, n=drawn, measured=complete, interval=(lower, upper),
                     threshold=LIMITS.complete,
                     message=f"{found} of {drawn} rejections that people read answer after all, so about {estimate:.0f} "
                             f"(95 % {low:.0f} to {high:.0f}) of {total} do; the set holds {percent(complete)} of the "
-                            f"gold in its pool (95 % {100 * lower:.1f} to {percent(min(1.0, upper))}).")]
+                            f"gold in its pool (95 % {100 * lower:.1f} to {percent(upper)}).")]
+
+
+def _total_missed(strata: list[dict[str, Any]]) -> tuple[float, tuple[float, float]]:
+    """(estimate, interval) of the relevant rejections: hypergeometric for one stratum, split prior for several."""
+    sizes, read, found = (np.array([row[key] for row in strata], np.float64) for key in ("size", "read", "found"))
+    estimate = stratified_total(sizes, read, found)
+    interval = split_prior(sizes, read, found)
+    if len(strata) == 1 or estimate is None or interval is None:
+        # A stratum that nobody read says nothing by itself: the rejections are then taken as one sample.
+        total, drawn, hits = (int(column.sum()) for column in (sizes, read, found))
+        return hits * total / drawn, missed_interval(hits, drawn, total)
+    return estimate, interval

@@ -139,7 +139,8 @@ class Context:
     @cached_property
     def gold(self) -> pd.DataFrame:
         """question_id, span_id of the gold that resolves."""
-        return self.gold_table.select(["question_id", "span_id"]).to_pandas()
+        frame: pd.DataFrame = self.gold_table.select(["question_id", "span_id"]).to_pandas()
+        return frame
 
     @cached_property
     def gold_count(self) -> pd.Series[int]:
@@ -155,7 +156,7 @@ class Context:
         return dict(zip(table.column("question_id").to_pylist(), table.column("cluster_id").to_pylist(), strict=True))
 
     def ratio(self, num: pd.Series[Any], den: pd.Series[Any] | float = 1.0) -> Estimate:
-        """sum num / sum den over questions (the index), interval clustered by near-duplicate questions."""
+        """Sum of num / sum of den over questions (the index), interval clustered by near-duplicate questions."""
         names = {name: code for code, name in enumerate(dict.fromkeys(self.clusters.get(q, q) for q in num.index))}
         codes = np.array([names[self.clusters.get(q, q)] for q in num.index], dtype=np.int64)
         below = np.broadcast_to(np.asarray(den, dtype=np.float64), (len(num),))
@@ -228,7 +229,7 @@ class Context:
             parts = self.corpus
             table = served(gold=self.gold_table, run=self.runs[system], spans=parts.spans if parts else None,
                            links=parts.links if parts else None, chunks=parts.chunks if parts else None)
-            frame = table.select(["question_id", "span_id"]).to_pandas()
+            frame: pd.DataFrame = table.select(["question_id", "span_id"]).to_pandas()
             for name, reading in (("strict", "rank_low"), ("lenient", "rank_high")):
                 rank = pc.coalesce(table.column("rank"), table.column(reading))
                 frame[name] = pc.fill_null(pc.cast(rank, pa.float64()), np.inf).to_numpy()
@@ -243,6 +244,32 @@ class Context:
         grouped = table.groupby("question_id")
         return pd.DataFrame({"delivered": grouped["hit"].sum(), "count": grouped["hit"].size(),
                              "known": ~grouped["differs"].any()})
+
+    def unjudged(self, system: str, k: int) -> tuple[int, int, Estimate] | None:
+        """(results nobody judged, results, their ratio over questions) in a system's top k; None without a result.
+
+        Only questions with gold take part. A result is judged if any of its spans, or a twin of one, is.
+        """
+        run = self.runs[system].select(["question_id", "chunk_id", "rank"]).to_pandas()
+        run = run[(run["rank"] <= k) & run["question_id"].isin(self.gold_count.index)]
+        if run.empty:
+            return None
+        table = self.labelled.judgments
+        judged = table.filter(table.column("relevant").is_valid()).select(["question_id", "span_id"]).to_pandas()
+        if self.corpus is None:
+            run, judged = run.assign(group=run["chunk_id"]), judged.rename(columns={"span_id": "group"})
+        else:
+            links = self.corpus.links.select(["chunk_id", "span_id"])
+            links = links.filter(pc.is_in(links.column("chunk_id"), pa.array(run["chunk_id"].unique()))).to_pandas()
+            spans = self.corpus.spans
+            group = pd.DataFrame({"span_id": spans.column("span_id").to_pylist(),
+                                  "group": spans.column("twin_group").to_pylist()})
+            run = run.merge(links.merge(group, on="span_id")[["chunk_id", "group"]], on="chunk_id", how="left")
+            judged = judged.merge(group, on="span_id")[["question_id", "group"]]
+        seen = run.merge(judged.drop_duplicates().assign(seen=1), on=["question_id", "group"], how="left")
+        known = seen.assign(seen=seen["seen"].notna()).groupby(["question_id", "rank"])["seen"].any()
+        holes, results = ((~known).groupby(level="question_id").sum(), known.groupby(level="question_id").size())
+        return int(holes.sum()), int(results.sum()), self.ratio(holes, results)
 
 
 def percent(share: float) -> str:

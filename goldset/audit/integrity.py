@@ -41,10 +41,11 @@ class Integrity:
             rows += _run(context, system)
         if not any(row["verdict"] in ("warn", "fail") for row in rows):
             labelled = context.labelled
+            seen = "" if context.corpus else " as far as can be seen without a corpus"
             rows.insert(0, finding(
                 self.name, "all", "clean", n=len(labelled.gold),
-                message=f"{len(labelled.gold)} gold passages of {_answerable(context)} questions: ids resolve"
-                        f"{'' if context.corpus else ' as far as can be seen without a corpus'}, nothing stands twice."))
+                message=f"{len(labelled.gold)} gold passages of {_answerable(context)} questions: ids resolve{seen}, "
+                        "nothing stands twice."))
         return rows
 
 
@@ -123,8 +124,8 @@ def _judged(context: Context) -> list[dict[str, Any]]:
     if not unjudged:
         return []
     return [finding("integrity", "all", "unjudged", n=len(context.labelled.judgments), measured=unjudged,
-                    message=f"{unjudged} of {len(context.labelled.judgments)} pairs are marked as pooled but not judged; "
-                            "they count neither as relevant nor as not relevant.")]
+                    message=f"{unjudged} of {len(context.labelled.judgments)} pairs are marked as pooled but not "
+                            "judged; they count neither as relevant nor as not relevant.")]
 
 
 def _run(context: Context, system: str) -> list[dict[str, Any]]:

@@ -38,30 +38,33 @@ class KMismatch:
         eval_k = context.eval_k or scoring.get("evaluated_k")
         retrieve_k = context.retrieve_k or scoring.get("retrieved_k")
         serving_k = context.serving_k or scoring.get("served_k")
-        system = _served(context, scoring.get("system"), retrieve_k, serving_k)
+        systems = _served(context, scoring.get("system"), retrieve_k, serving_k)
         word = k_word(eval_k, serving_k)
-        subject = system or context.served_system or "all"
         ks = sorted({k for k in (serving_k, retrieve_k, eval_k) if k})
-        shown = [row for k in ks for row in _recall_at(context, system, subject, k, serving_k)]
+        rows = []
         if word == "not_measured":
             lacks = [flag for flag, k in (("the quoted k (--eval-k N)", eval_k),
                                           ("the served k (--serving-k N)", serving_k)) if not k]
-            return [finding(self.name, subject, word, n=0, message=f"Not known: {' and '.join(lacks)}.",
-                            remedy=f"give {' and '.join(lacks)}"), *shown]
-        return [_verdict(context, system, subject, word, eval_k, serving_k, retrieve_k), *shown]
+            rows.append(finding(self.name, "all", word, n=0, message=f"Not known: {' and '.join(lacks)}.",
+                                remedy=f"give {' and '.join(lacks)}"))
+        for system in systems or [None]:
+            subject = system or context.served_system or "all"
+            if eval_k and serving_k:
+                rows.append(_verdict(context, system, subject, word, eval_k, serving_k, retrieve_k))
+            rows += [row for k in ks for row in _recall_at(context, system, subject, k, serving_k)]
+        return rows
 
 
-def _served(context: Context, recorded: str | None, retrieve_k: int | None, serving_k: int | None) -> str | None:
-    """The system whose run is the list that reaches the reader; None where that is not known.
+def _served(context: Context, recorded: str | None, retrieve_k: int | None, serving_k: int | None) -> list[str]:
+    """The systems whose run is the list that reaches the reader; none where that is not known.
 
-    A single run is taken as the served list unless something is cut away between retrieval and the reader.
+    Where none is named, every given run is taken as such a list, unless something is cut away between retrieval and
+    the reader: a list before reranking must not be passed off as the served one.
     """
     named = context.served_system or recorded
     if named is not None:
-        return named if named in context.runs else None
-    if len(context.given) == 1 and not (retrieve_k and serving_k and retrieve_k > serving_k):
-        return next(iter(context.given))
-    return None
+        return [named] if named in context.runs else []
+    return [] if retrieve_k and serving_k and retrieve_k > serving_k else list(context.given)
 
 
 def _recall_at(context: Context, system: str | None, subject: str, k: int,
@@ -79,8 +82,8 @@ def _recall_at(context: Context, system: str | None, subject: str, k: int,
     known = recalls[recalls["known"]]
     if len(known) < LIMITS.k_n:
         return [finding("k_mismatch", subject, f"recall_not_measured@{k}", n=len(known), threshold=LIMITS.k_n,
-                        message=f"Recall@{k} was not measured: {len(known)} questions have gold whose delivery is known, "
-                                f"{LIMITS.k_n} are needed.", remedy="label more questions")]
+                        message=f"Recall@{k} was not measured: {len(known)} questions have gold whose delivery is "
+                                f"known, {LIMITS.k_n} are needed.", remedy="label more questions")]
     estimate = context.ratio(known["delivered"] / known["count"])
     left = f", {len(recalls) - len(known)} left out because evidence is missing" if len(known) < len(recalls) else ""
     return [finding("k_mismatch", subject, reason, n=len(known), measured=estimate.value,
@@ -93,8 +96,8 @@ def _verdict(context: Context, system: str | None, subject: str, word: str, eval
              retrieve_k: int | None) -> dict[str, Any]:
     said = f"recall is quoted at k = {eval_k}, production serves {serving_k}"
     if word == "equal":
-        return finding("k_mismatch", subject, word, n=len(context.gold_count), message=f"Recall is quoted at the k that "
-                       f"production serves ({serving_k}).")
+        return finding("k_mismatch", subject, word, n=len(context.gold_count),
+                       message=f"Recall is quoted at the k that production serves ({serving_k}).")
     far = max(eval_k, serving_k)
     if system is None or context.depth(system) < far:
         return _unmeasured(context, subject, word, said, eval_k, retrieve_k)
@@ -114,8 +117,8 @@ def _verdict(context: Context, system: str | None, subject: str, word: str, eval
         "k_mismatch", subject, word, n=len(known), measured=sign * value, threshold=0,
         interval=(low, high) if sign > 0 else (-high, -low),
         message=f"{said[0].upper()}{said[1:]}: recall@{eval_k} is {quoted:.3f}, recall@{serving_k} is {served:.3f}, "
-                f"{100 * value:.1f} points {'less' if sign > 0 else 'more'} (95 % {100 * low:.1f} to {100 * high:.1f}); "
-                f"{quoted:.3f} is true at k = {_star(context, system, quoted)}.",
+                f"{100 * value:.1f} points {'less' if sign > 0 else 'more'} (95 % {100 * low:.1f} to "
+                f"{100 * high:.1f}); {quoted:.3f} is true at k = {_star(context, system, quoted)}.",
         remedy=f"quote recall@{serving_k} ({served:.3f})")
 
 
@@ -144,7 +147,8 @@ def _star(context: Context, system: str, headline: float) -> str:
     np.add.at(curve, (codes[inside], frame["strict"].to_numpy()[inside].astype(np.int64)), 1 / counts[codes[inside]])
     curve = curve.cumsum(axis=1)
     seed = int(content_hash("k_star", sorted(questions), headline)[:8], 16)
-    drawn = np.random.default_rng(seed).multinomial(len(questions), np.full(len(questions), 1 / len(questions)), RESAMPLES)
+    even = np.full(len(questions), 1 / len(questions))
+    drawn = np.random.default_rng(seed).multinomial(len(questions), even, RESAMPLES)
     stars = sorted(_reach(row, headline, depth) for row in drawn @ curve / len(questions))
     low, high = stars[round(0.025 * RESAMPLES)], stars[round(0.975 * RESAMPLES) - 1]
     here = _reach(curve.mean(axis=0), headline, depth)

@@ -97,7 +97,8 @@ def compare(mine: Sequence[Overlap], theirs: Sequence[Overlap], mine_by: str, th
     sides = []
     for rows, name in ((mine, mine_by), (theirs, theirs_by)):
         kept = [(getattr(row, name), (row.terms - 1) // 2) for row in rows if getattr(row, name) is not None]
-        sides.append((np.array([value for value, _ in kept], np.float64), np.array([band for _, band in kept], np.int64)))
+        sides.append((np.array([value for value, _ in kept], np.float64),
+                      np.array([band for _, band in kept], np.int64)))
     (first, first_band), (second, second_band) = sides
     found = stratified_auc(first, second, first_band=first_band, second_band=second_band)
     if found is None or found.interval is None:  # no common band, or apart in every band: the exact bound of auc()
@@ -180,14 +181,14 @@ def _said(found: Auc) -> str:
 def _without_logs(values: list[Overlap], covered: list[float]) -> dict[str, Any]:
     if len(covered) < LIMITS.leak_n:
         return finding("leakage", "all", "too_few", n=len(covered), threshold=LIMITS.leak_n,
-                       message=f"{len(covered)} questions with gold are fewer than {LIMITS.leak_n}, and there is no log "
-                               "to compare them with.")
+                       message=f"{len(covered)} questions with gold are fewer than {LIMITS.leak_n}, and there is no "
+                               "log to compare them with.")
     copied = sum(value.copied >= LIMITS.copied_run for value in values)
     low, high = wilson(copied / len(values), len(values)) or (0.0, 1.0)
     median = statistics.median(covered)
     if low >= LIMITS.copied:
-        return finding("leakage", "all", "suspected", n=len(values), measured=copied / len(values), interval=(low, high),
-                       threshold=LIMITS.copied,
+        return finding("leakage", "all", "suspected", n=len(values), measured=copied / len(values),
+                       interval=(low, high), threshold=LIMITS.copied,
                        message=f"{copied} of {len(values)} questions repeat {LIMITS.copied_run} or more words of their "
                                f"gold in a row ({percent(copied / len(values))}, 95 % {100 * low:.1f} to "
                                f"{percent(high)}): they look written from it.")
@@ -212,13 +213,13 @@ def _shown(context: Context, overlaps: dict[str, Overlap], logs: list[Overlap]) 
     copied = sum(value.copied >= LIMITS.copied_run for value in values)
     rows.append(finding("leakage", "all", "copied", n=len(values), measured=copied / len(values),
                         interval=wilson(copied / len(values), len(values)) or (None, None),
-                        message=f"{copied} of {len(values)} questions repeat {LIMITS.copied_run} or more words of their "
-                                "gold in a row."))
+                        message=f"{copied} of {len(values)} questions repeat {LIMITS.copied_run} or more words of "
+                                "their gold in a row."))
     here = statistics.fmean(value.unknown for value in values)
     there = f", in the logs {percent(statistics.fmean(log.unknown for log in logs))}" if logs else ""
     rows.append(finding("leakage", "all", "unknown_terms", n=len(values), measured=here,
-                        message=f"{percent(here)} of the set's question terms stand in no passage{there}; they are left "
-                                "out of the comparison (typos and names would make a clean set look copied)."))
+                        message=f"{percent(here)} of the set's question terms stand in no passage{there}; they are "
+                                "left out of the comparison (typos and names would make a clean set look copied)."))
     return rows + _rank(context) + _origins(context, overlaps)
 
 

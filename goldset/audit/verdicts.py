@@ -140,7 +140,7 @@ TABLE: tuple[Word, ...] = (
          "label further answers: have people judge unlabelled top results of two unrelated systems"),
     Word("completeness", "inconclusive", "insufficient", "the interval does not tell complete from incomplete",
          "read more of the judge's rejections"),
-    Word("completeness", "pool_only", "insufficient", "complete within its pool; nothing outside the pool was looked at",
+    Word("completeness", "pool_only", "insufficient", "complete within its pool; nobody looked outside it",
          "grade the pool with a system that does not feed it (audit_only = true)"),
     Word("completeness", "unprobed", "insufficient", "nobody has looked at what is unlabelled",
          "have people judge two unlabelled top-10 passages a question from unrelated systems"),
@@ -157,6 +157,11 @@ def word(check: str, reason: str) -> Word:
     stem = reason.split("@")[0].split(":")[0]
     assert (check, stem) in _WORDS, f"no word '{stem}' for the check '{check}' in audit/verdicts.py"
     return _WORDS[check, stem]
+
+
+def decides(check: str, reason: str) -> bool:
+    """Whether a reason is a word with a verdict; False where it only shows a number."""
+    return not word(check, reason).meaning.startswith("shown: ")
 
 
 def finding(check: str, subject: str, reason: str, *, n: int, message: str, measured: float | None = None,

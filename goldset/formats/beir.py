@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +108,7 @@ def _turns(history: Any) -> list[dict[str, str]]:
             if isinstance(turn, dict) and isinstance(turn.get("text"), str)]
 
 
-def _question_rows(path: Path) -> Any:
+def _question_rows(path: Path) -> Iterator[tuple[int, str, str, dict[str, Any]]]:
     with open_bytes(path) as stream:
         jsonl = stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
     if jsonl:
@@ -173,15 +174,16 @@ def _corpus(ids: list[str], bodies: list[str], titles: list[str]) -> Corpus:
     lengths = [len(body) for body in bodies]
     zeros, count = [0] * len(ids), len(ids)
     declared = ["declared"] * count
-    chunks = {"chunk_id": ids, "doc_id": ids, "start": zeros, "end": lengths,
+    chunks: dict[str, list[Any]] = {"chunk_id": ids, "doc_id": ids, "start": zeros, "end": lengths,
               "text": [head + body for head, body in zip(heads, bodies, strict=True)],
               "body_start": [len(head) for head in heads], "offsets": declared}
-    spans = {"span_id": ids, "doc_id": ids, "start": zeros, "end": lengths, "text": bodies,
+    spans: dict[str, list[Any]] = {"span_id": ids, "doc_id": ids, "start": zeros, "end": lengths, "text": bodies,
              "heading": [title or None for title in titles], "doc_sha256": [text_sha256(body) for body in bodies],
              "text_hash": [content_hash(body) for body in bodies],
              # Delivery in foreign sets is by id, as their own tools score them, so twins stay apart.
              "twin_group": ids, "words": [count_words(body) for body in bodies], "offsets": declared}
-    links = {"chunk_id": ids, "span_id": ids, "chunk_share": [1.0] * count, "span_share": [1.0] * count}
+    links: dict[str, list[Any]] = {"chunk_id": ids, "span_id": ids, "chunk_share": [1.0] * count,
+                              "span_share": [1.0] * count}
     return Corpus(*(_typed(columns, name) for columns, name in
                     ((chunks, "chunks"), (spans, "spans"), (links, "span_links"))))
 

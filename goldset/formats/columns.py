@@ -1,4 +1,4 @@
-"""White-space or tab separated text -> Arrow columns, fast where the file is plain; the caller's line loop is the judge.
+"""White-space or tab separated text -> Arrow columns, fast where plain; the caller's line loop is the judge.
 
 ``read_fields`` answers None for anything out of the ordinary (a field too few, a quote, a word where a number should
 be, damaged gzip). Callers then walk the file line by line, which accepts what can be accepted and names the line that
@@ -35,7 +35,7 @@ def read_fields(path: Path, columns: Mapping[str, pa.DataType | None], *, tabs: 
     import pyarrow.csv as csv
 
     data = _plain_bytes(path, tabs=tabs)
-    if data is None or not blank_lines and (b"\n\n" in data or data.startswith(b"\n")):
+    if data is None or (not blank_lines and (b"\n\n" in data or data.startswith(b"\n"))):
         return None
     kept = {name: kind for name, kind in columns.items() if kind is not None}
     try:
@@ -51,7 +51,7 @@ def read_fields(path: Path, columns: Mapping[str, pa.DataType | None], *, tabs: 
 
 
 def _plain_bytes(path: Path, *, tabs: bool) -> bytes | None:
-    """The file with one separator between fields and none at line ends; None where quotes or damage need a closer look."""
+    """The file with one separator between fields and none at line ends; None where quotes or damage need a look."""
     try:
         with open_bytes(path) as stream:
             data = stream.read()

@@ -75,8 +75,9 @@ def read_log(source: LogSource, path: Path, *, mask: Mask, max_line_bytes: int) 
         DataError: the file cannot be opened or decompressed, is not of its format, or has no column of that name.
     """
     reader = _Reader(source, mask, max_line_bytes)
-    {"jsonl": reader.jsonl, "csv": reader.csv, "parquet": reader.parquet, "chat": reader.chat,
-     "ubi": reader.ubi}[source.format](path)
+    {"jsonl": reader.jsonl, "csv": reader.csv, "parquet": reader.parquet, "chat": reader.chat, "ubi": reader.ubi}[
+        source.format
+    ](path)
     return reader.result(path)
 
 
@@ -96,11 +97,19 @@ class _Reader:
     def result(self, path: Path) -> LogRead:
         self._flush()
         events = pa.concat_tables(self.tables) if self.tables else empty("events")
-        if not events.num_rows and any(bad.reason == "no_text" for bad in self.rejected):
-            raise DataError(f"{path}: no line has the column '{self.source.text}'; columns found: "
-                            f"{', '.join(sorted(self.keys)[:20]) or 'none'}; name the right one as text in "
-                            "[questions] logs")
+        reasons = Counter(bad.reason for bad in self.rejected)
+        if not events.num_rows and reasons:
+            missing = {"no_text": "text", "no_conversation": "session", "no_turn": "turn", "no_role": "role"}
+            key = missing.get(reasons.most_common(1)[0][0])
+            if key:
+                raise self._no_column(path, key, sorted(self.keys))
         return LogRead(conform(events, "events"), self.rejected, self.lines, dict(self.other), dict(self.notes))
+
+    def _no_column(self, path: Path, key: str, names: list[str]) -> DataError:
+        return DataError(
+            f"{path}: no column '{getattr(self.source, key)}'; columns found: "
+            f"{', '.join(names[:20]) or 'none'}; name the right one as {key} in [questions] logs"
+        )
 
     # --- formats -----------------------------------------------------------------------------------------------
 
@@ -120,8 +129,7 @@ class _Reader:
                 self.keys.update(names)
                 self.other["header"] += 1
                 if self.source.text not in names:
-                    raise DataError(f"{path}: no column '{self.source.text}'; columns found: {', '.join(names)}; name "
-                                    "the right one as text in [questions] logs")
+                    raise self._no_column(path, "text", names)
             elif len(record.values) != len(names):
                 self._reject(record.line, "columns", record.raw)
             else:
@@ -137,15 +145,20 @@ class _Reader:
         except (OSError, pa.ArrowException) as error:
             raise DataError(f"{path}: not a Parquet file ({error})") from error
         names = stream.schema_arrow.names
-        wanted = [self.source.text, self.source.query, self.source.time, self.source.session, self.source.user,
-                  self.source.agent, *self.source.scope]
-        columns = [name for name in names if any(want and (want == name or want.startswith(f"{name}."))
-                                                 for want in wanted)]
-        self.keys.update(names)
-        if not any(self.source.text in (name, *([self.source.text] if self.source.text.startswith(f"{name}.") else []))
-                   for name in columns):
-            raise DataError(f"{path}: no column '{self.source.text}'; columns found: {', '.join(names)}; name the right "
-                            "one as text in [questions] logs")
+        wanted = [
+            self.source.text,
+            self.source.query,
+            self.source.time,
+            self.source.session,
+            self.source.user,
+            self.source.agent,
+            *self.source.scope,
+        ]
+        columns = [
+            name for name in names if any(want == name or (want or "").startswith(f"{name}.") for want in wanted)
+        ]
+        if not any(self.source.text == name or self.source.text.startswith(f"{name}.") for name in columns):
+            raise self._no_column(path, "text", names)
         for batch in stream.iter_batches(batch_size=8192, columns=columns):
             for row in batch.to_pylist():
                 self.lines += 1
@@ -199,12 +212,14 @@ class _Reader:
         """OpenSearch bulk lines (action, document), plain documents, or hits with ``_source``."""
         source, index = self.source, None
         renamed = {"text": "user_query", "time": "timestamp", "session": "client_id", "user": "client_id"}
-        defaults = LogSource(path=source.path)
-        self.source = source.model_copy(update={
-            key: name for key, name in renamed.items() if getattr(source, key) == getattr(defaults, key)})
+        defaults = LogSource.model_validate({"path": source.path})
+        self.source = source.model_copy(
+            update={key: name for key, name in renamed.items() if getattr(source, key) == getattr(defaults, key)}
+        )
         for number, row, raw in self._objects(path):
-            action = next((row[verb] for verb in ("index", "create") if len(row) == 1 and isinstance(row.get(verb), dict)),
-                          None)
+            action = next(
+                (row[verb] for verb in ("index", "create") if len(row) == 1 and isinstance(row.get(verb), dict)), None
+            )
             if action is not None:
                 index = str(action.get("_index", ""))
                 self.other["actions"] += 1
@@ -217,7 +232,6 @@ class _Reader:
                 self._event(number, row, raw)
             else:
                 self.other["ubi_events"] += 1
-        self.source = self.source.model_copy(update={"path": source.path})
 
     # --- lines and rows ----------------------------------------------------------------------------------------
 
@@ -274,8 +288,13 @@ class _Reader:
         return self.mask(_whole_text(text))
 
     def _scope(self, value: Any) -> Any:
-        return self._masked(value)[0] if isinstance(value, str) else value if isinstance(value, bool | int) else (
-            None if value is None else self._masked(json.dumps(value, sort_keys=True, default=str))[0])
+        return (
+            self._masked(value)[0]
+            if isinstance(value, str)
+            else value
+            if isinstance(value, bool | int)
+            else (None if value is None else self._masked(json.dumps(value, sort_keys=True, default=str))[0])
+        )
 
     def _person(self, row: dict[str, Any], column: str | None) -> str | None:
         """An id; one that is an address or a number of a person is replaced by its hash."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 _NUMBER = re.compile(r"\d{9,19}(?:\.\d+)?")
@@ -20,7 +20,10 @@ def parse_time(value: Any) -> datetime | None:
     """
     moment: datetime | None = None
     if isinstance(value, datetime):
-        moment = value
+        # Parquet's nanoseconds come as a subclass with digits that a microsecond column refuses.
+        moment = datetime.combine(value.date(), value.timetz())
+    elif isinstance(value, date):
+        moment = datetime.combine(value, time())
     elif isinstance(value, str):
         text = value.strip()
         if _NUMBER.fullmatch(text):

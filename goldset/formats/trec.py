@@ -52,7 +52,7 @@ def read_run(path: Path, *, system: str, family: str | None = None) -> pa.Table:
 
 
 def _ranked(fields: pa.Table) -> pa.Table | None:
-    """Fields in file order -> rows by question and dense rank; None if a rank or chunk repeats or a rank is negative."""
+    """Fields in file order -> rows by question and dense rank; None if one repeats or is negative."""
     if not len(fields):
         return fields
     question = pc.dictionary_encode(fields.column("question_id").combine_chunks())

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from goldset.schemas import from_rows
+from goldset.stats.sampling import strata_counts
 
 
 @dataclass(frozen=True)
@@ -58,20 +59,11 @@ def _settled(decisions: pa.Table) -> dict[tuple[str, str], dict[str, Any]]:
 
 def _sampling(queue: pa.Table, decisions: pa.Table, prob: dict[tuple[str, str], float]) -> dict[str, Any]:
     """Rejections in the pool, how many people read, and what they found: what STATISTICS 2 needs."""
-    settled = _settled(decisions)
-    strata: dict[str, dict[str, Any]] = {}
-    for row in queue.to_pylist():
-        if row["reason"] == "rejection":
-            stratum = strata.setdefault(row["stratum"], {"stratum": row["stratum"], "size": row["stratum_size"],
-                                                         "read": 0, "found": 0})
-            decision = settled.get((row["question_id"], row["span_id"]))
-            if decision is not None:
-                stratum["read"] += 1
-                stratum["found"] += bool(decision["relevant"])
-    rows = [strata[name] for name in sorted(strata)]
-    found = sum(1 for pair, row in settled.items() if row["relevant"] and prob.get(pair, 1.0) < 1.0)
-    return {"strata": rows, "rejections": sum(row["size"] for row in rows),
-            "sampled": sum(row["read"] for row in rows), "found": found}
+    campaign = queue.column("campaign")[0].as_py() if len(queue) else "rebuild"
+    strata = strata_counts(queue, decisions, campaign=campaign)
+    found = sum(1 for pair, row in _settled(decisions).items() if row["relevant"] and prob.get(pair, 1.0) < 1.0)
+    return {"strata": strata, "rejections": sum(row["size"] for row in strata),
+            "sampled": sum(row["read"] for row in strata), "found": found}
 
 
 def _read_in_full(candidates: pa.Table, prob: dict[tuple[str, str], float], decisions: pa.Table) -> list[str]:

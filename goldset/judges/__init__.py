@@ -1,6 +1,7 @@
 """Candidates -> verdicts, and the judge as an instrument that is measured itself."""
 
 from goldset.judges.base import Desk, Judge, Pair
+from goldset.judges.card import judge_card
 from goldset.judges.independence import independence
 from goldset.judges.rubric import Rubric, load_rubric
 from goldset.judges.run import build_judge, judge_candidates
@@ -9,5 +10,5 @@ from goldset.judges.verdict import Verdict
 
 __all__ = [
     "Desk", "Judge", "Pair", "Rubric", "Verdict", "VerdictStore", "build_judge", "independence", "judge_candidates",
-    "load_rubric",
+    "judge_card", "load_rubric",
 ]

@@ -66,7 +66,7 @@ class Judge(Protocol):
 
     @property
     def kind(self) -> str:
-        """openai, similarity, replay …"""
+        """The config's word for it, e.g. openai."""
 
     @property
     def judge_id(self) -> str:
@@ -81,7 +81,7 @@ class Judge(Protocol):
         """Whether its maker says that it only ranks what people should read first."""
 
     def card_info(self) -> dict[str, Any]:
-        """What the judge card says about it, JSON-able."""
+        """What the judge card says about it, JSON-able: kind, judge_id, family, declared_weak, and its settings."""
 
     def fingerprint(self, pair: Pair) -> str:
         """Pairs with the same fingerprint get the same verdict; the ids count only for recorded verdicts."""

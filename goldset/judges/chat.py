@@ -45,9 +45,12 @@ class ChatJudge:
 
     def card_info(self) -> dict[str, Any]:
         """Model as asked and as answered, decoding, prompt, rubric, parser and normaliser."""
-        return {"model": self.config.model, "models_answered": self._store.models(self.judge_id), "base_url": self.config.base_url, "temperature": self.config.temperature,
-                "seed": self.config.seed, "max_tokens": self.config.max_tokens, "votes": self.config.votes,
-                "rubric_version": self.rubric.version, "rubric_hash": self.rubric.hash,
+        config = self.config
+        return {"kind": self.kind, "judge_id": self.judge_id, "family": self.family,
+                "declared_weak": self.declared_weak, "model": config.model,
+                "models_answered": self._store.models(self.judge_id), "base_url": config.base_url,
+                "temperature": config.temperature, "seed": config.seed, "max_tokens": config.max_tokens,
+                "votes": config.votes, "rubric_version": self.rubric.version, "rubric_hash": self.rubric.hash,
                 "prompt_version": self.prompt.version, "prompt_hash": self.prompt_hash,
                 "parser": parse.VERSION, "normaliser": normalise.VERSION}
 

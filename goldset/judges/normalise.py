@@ -16,7 +16,8 @@ TAGS = ("question", "passage", "context_before", "context_after", "heading", "ne
 SLOTS = ("rubric", "conversation", "question", "need", "heading", "before", "passage", "after")
 
 _LINE_ENDS = re.compile("\r\n?|[\u2028\u2029\u0085\x0b\x0c]")
-_HIDDEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]")
+_HIDDEN = re.compile(
+    "[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]")
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 # Markers that a generated answer leaves behind: 【4†source】, [^2], and [12] or [3, 4] straight after punctuation.
 # A number in brackets anywhere else may be a value (a[0], "in [1, 2]") and stays.
@@ -24,8 +25,6 @@ _CITATION = re.compile(r"【[^【】\n]{0,40}】|\[\^\d{1,3}\]|(?<=[.,;!?”’]
 _TAG = re.compile(rf"[<＜](?=\s*[/／]?\s*(?:{'|'.join(TAGS)}|system|user|assistant|s)\b)", re.IGNORECASE)
 _CHAT_TOKEN = re.compile(r"[<＜](?=[|｜])|(?<=[|｜])[>＞]|<<(?=/?SYS)|\[(?=/?INST\])")
 _SLOT = re.compile(rf"\{{(?=(?:{'|'.join(SLOTS)})\}})")
-_BLANKS = re.compile(r"[^\S\n]+")
-_BLANK_LINES = re.compile(r"\n(?: ?\n){2,}")
 
 
 def normalise(text: str) -> str:
@@ -40,9 +39,8 @@ def _pass(text: str) -> str:
     text = _LINE_ENDS.sub("\n", unicodedata.normalize("NFC", text))
     text = _CONTROL.sub(" ", _HIDDEN.sub("", text))
     text = _CITATION.sub("", text)
-    text = _SLOT.sub("‹", _CHAT_TOKEN.sub("‹", _TAG.sub("‹", text)))
-    text = _BLANK_LINES.sub("\n\n", _BLANKS.sub(" ", text))
-    return text.strip()
+    # White space inside stays: it is the shape of tables and code.
+    return _SLOT.sub("‹", _CHAT_TOKEN.sub("‹", _TAG.sub("‹", text))).strip()
 
 
 def one_line(text: str) -> str:

@@ -71,8 +71,8 @@ def _from_pairs(pairs: list[tuple[Any, Any]]) -> Parsed | None:
     if len(verdicts) != 1:  # none, or two that may contradict each other
         return None
     value = verdicts[0]
-    relevant = value if isinstance(value, bool) else _TRUTH.get(value.strip().casefold()) if isinstance(value, str) else None
-    if relevant is None:
+    relevant = _TRUTH.get(value.strip().casefold()) if isinstance(value, str) else value
+    if not isinstance(relevant, bool):  # a number or null is no verdict
         return None
     quote = quotes[0].strip() if len(quotes) == 1 and isinstance(quotes[0], str) else ""
     return Parsed(relevant, quote or None)

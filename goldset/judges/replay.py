@@ -35,14 +35,16 @@ class ReplayJudge:
 
     def card_info(self) -> dict[str, Any]:
         """How many verdicts were recorded."""
-        return {"recorded": len(self._recorded), "rubric_version": self.rubric.version, "rubric_hash": self.rubric.hash}
+        return {"kind": self.kind, "judge_id": self.judge_id, "family": self.family,
+                "declared_weak": self.declared_weak, "recorded": len(self._recorded),
+                "rubric_version": self.rubric.version, "rubric_hash": self.rubric.hash}
 
     def fingerprint(self, pair: Pair) -> str:
         """Recorded verdicts go by ids."""
         return content_hash(self._identity, pair.question_id, pair.span_id)
 
     def judge(self, pairs: Sequence[Pair], desk: Desk) -> list[Verdict]:
-        """Pairs -> recorded verdicts. They lie in the file already, so the store gets no copy and no call is counted."""
+        """Pairs -> recorded verdicts. They lie in a file already: the store gets no copy, no call is counted."""
         verdicts = []
         for pair in pairs:
             row = self._recorded.get((pair.question_id, pair.span_id), {})

@@ -33,8 +33,12 @@ class PassageEncoder(Protocol):
     def encode(self, texts: Sequence[str], *, prompt: str = "", quiet: bool = False) -> NDArray[np.float32]:
         """Texts -> unit vectors, one a row."""
 
-    def encode_passages(self, texts: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.int64], Any]:
-        """Passages -> unit vectors of their windows, the passage each belongs to, and a count of windows."""
+    def encode_passages(self, texts: Sequence[str], *, prompt: str = "", quiet: bool = False
+                        ) -> tuple[NDArray[np.float32], NDArray[np.int64], int]:
+        """Passages -> unit vectors of their windows, the passage each belongs to, passages with several windows."""
+
+    def cut(self, texts: Sequence[str], *, prompt: str = "") -> list[bool]:
+        """Whether ``encode`` sees less than the whole text."""
 
 
 class CosineJudge:
@@ -60,8 +64,9 @@ class CosineJudge:
     def card_info(self) -> dict[str, Any]:
         """Encoder, threshold, and how it did on the labels it was chosen on."""
         chosen = self.threshold
-        return {"model": self._model, "encoder": _plain(self._encoder.identity), "rule": _RULE,
-                "threshold": chosen.value,
+        return {"kind": self.kind, "judge_id": self.judge_id, "family": self.family,
+                "declared_weak": self.declared_weak, "model": self._model,
+                "encoder": _plain(self._encoder.identity), "rule": _RULE, "threshold": chosen.value,
                 "calibration": {"hash": self._labels_hash, "tp": chosen.tp, "fn": chosen.fn, "fp": chosen.fp,
                                 "tn": chosen.tn, "sensitivity_in_sample": chosen.sensitivity,
                                 "specificity_in_sample": chosen.specificity},
@@ -94,23 +99,28 @@ class CosineJudge:
         return verdicts
 
     def _verdicts(self, pairs: Sequence[Pair]) -> list[Verdict]:
-        scores, windows = self._scores([_asked(pair) for pair in pairs], [pair.passage for pair in pairs])
-        return [
-            Verdict(question_id=pair.question_id, span_id=pair.span_id, judge_id=self.judge_id, vote=1, attempt=1,
-                    status="ok", relevant=bool(score >= self.threshold.value), score=float(score),
-                    raw=canonical_json({"cosine": float(score), "windows": int(count)}),
-                    cache_key=self.fingerprint(pair), prompt_hash=self.rubric.hash, model_asked=self._model)
-            for pair, score, count in zip(pairs, scores, windows, strict=True)
-        ]
+        asked = [_asked(pair) for pair in pairs]
+        scores, windows = self._scores(asked, [pair.passage for pair in pairs])
+        made = []
+        for pair, score, count, cut in zip(pairs, scores, windows, self._encoder.cut(asked), strict=True):
+            relevant = bool(score >= self.threshold.value)
+            unseen = cut and not relevant  # a question that was not seen whole is no ground for a rejection
+            made.append(Verdict(
+                question_id=pair.question_id, span_id=pair.span_id, judge_id=self.judge_id, vote=1, attempt=1,
+                status="truncated" if unseen else "ok", relevant=None if unseen else relevant, score=float(score),
+                raw=canonical_json({"cosine": float(score), "windows": int(count)}),
+                cache_key=self.fingerprint(pair), prompt_hash=self.rubric.hash, model_asked=self._model))
+        return made
 
-    def _scores(self, questions: Sequence[str], passages: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    def _scores(self, questions: Sequence[str], passages: Sequence[str]
+                ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
         """Questions and passages, pairwise -> cosine (greatest over windows) and number of windows."""
         asked, ask = _distinct(questions)
         read, seen = _distinct(passages)
         queries = self._encoder.encode(asked, quiet=True).astype(np.float64)
-        vectors, owner, _ = self._encoder.encode_passages(read)
+        windows, owner, _ = self._encoder.encode_passages(read, quiet=True)
         order = np.argsort(owner, kind="stable")
-        vectors, owner = np.asarray(vectors, dtype=np.float64)[order], np.asarray(owner)[order]
+        vectors, owner = windows.astype(np.float64)[order], owner[order]
         first = np.searchsorted(owner, np.arange(len(read) + 1))
         scores = np.array([
             # A row-wise sum: the score of a pair does not depend on what else is in the batch.

@@ -6,6 +6,7 @@ import hashlib
 import resource
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -101,7 +102,7 @@ def run_stage(stage: Stage, context: Context, refs: dict[str, ArtifactRef], say:
         return ArtifactRef(stage.name, key, context.workspace.artifact(stage.name, key), reused=True)
     began = time.perf_counter()
     tables = {name: read_table(refs[_writer(name).name].path, name) for name in stage.reads}
-    made, report = stage.run(context, tables)
+    made, report = stage.run(replace(context, key=key), tables)
     seconds = time.perf_counter() - began
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     ref = context.workspace.write(stage.name, key, made, {

@@ -27,6 +27,7 @@ class Context:
     config: Config
     workspace: Workspace
     quiet: bool = False
+    key: str = ""  # of the artifact that the stage is about to write
 
 
 @dataclass(frozen=True)
@@ -168,16 +169,19 @@ def audit_only(config: Config) -> frozenset[str]:
 
 
 def _judge(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, dict[str, Any]]:
-    from goldset.spans import contexts
+    from goldset.spans import context as around
 
     from goldset.judges import VerdictStore, build_judge, judge_candidates
 
     store = VerdictStore(context.workspace.root / "verdicts.sqlite")
     judge = build_judge(config=context.config, cache=context.workspace.cache("embeddings").parent, store=store)
+    pooled = set(tables["candidates"].column("span_id").to_pylist())
+    texts = dict(zip(tables["documents"].column("doc_id").to_pylist(),
+                     tables["documents"].column("text").to_pylist(), strict=True))
+    contexts = {row["span_id"]: around(row, texts) for row in tables["spans"].to_pylist() if row["span_id"] in pooled}
     verdicts = judge_candidates(
-        candidates=tables["candidates"], questions=tables["questions"], spans=tables["spans"],
-        contexts=contexts(tables["spans"], tables["documents"]), judge=judge, store=store,
-        budget=context.config.judge.budget, quiet=context.quiet)
+        candidates=tables["candidates"], questions=tables["questions"], spans=tables["spans"], contexts=contexts,
+        judge=judge, store=store, budget=context.config.judge.budget, quiet=context.quiet)
     states: dict[str, int] = {}
     for status in verdicts.column("status").to_pylist():
         states[status] = states.get(status, 0) + 1
@@ -201,8 +205,10 @@ def _judge_files(config: Config) -> list[Path]:
 def _queue(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, dict[str, Any]]:
     from goldset.review import first_wave
 
+    # A rebuild is a campaign of its own: its sampling counts stand for its own pool.
     queue = first_wave(candidates=tables["candidates"], verdicts=tables["verdicts"], spans=tables["spans"],
-                       config=context.config.review, seed=context.config.project.seed)
+                       config=context.config.review, seed=context.config.project.seed,
+                       campaign=f"rebuild-{context.key[:8]}")
     reasons: dict[str, int] = {}
     for reason in queue.column("reason").to_pylist():
         reasons[reason] = reasons.get(reason, 0) + 1

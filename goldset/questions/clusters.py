@@ -74,8 +74,7 @@ def _candidates(words: Mapping[str, frozenset[str]], threshold: float) -> Iterat
     from datasketch import MinHash, MinHashLSH
 
     groups = sorted(equal, key=sorted)
-    sketches = MinHash.bulk([[word.encode() for word in sorted(group)] for group in groups],
-                            num_perm=_PERMUTATIONS)
+    sketches = MinHash.bulk([[word.encode() for word in sorted(group)] for group in groups], num_perm=_PERMUTATIONS)
     index = MinHashLSH(num_perm=_PERMUTATIONS, params=bands(threshold))
     for i, sketch in enumerate(sketches):
         index.insert(i, sketch)

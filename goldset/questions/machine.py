@@ -20,8 +20,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-_DECLARED = re.compile(r"(?<!cu)bot\b|crawler|spider|uptime|monitor|headless|health.?check|^curl\b|^wget\b|python-requests",
-                       re.IGNORECASE)
+_DECLARED = re.compile(
+    r"(?<!cu)bot\b|crawler|spider|uptime|monitor|headless|health.?check|^curl\b|^wget\b|python-requests", re.IGNORECASE
+)
 _REPEATS = 10
 _REGULAR = 0.8
 _CYCLES = 5

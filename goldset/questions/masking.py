@@ -9,34 +9,40 @@ addresses, spelled-out addresses ("jane at example dot org") and bare phone numb
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Iterable, Iterator
 
-_EMAIL = re.compile(
-    r"(?<![\w.+%'-])[\w.+%'-]{1,256}@(?:[^\W_][\w-]{0,62}\.){1,8}[^\W\d_]{2,24}(?![\w-])")
-_IBAN = re.compile(r"(?<![^\W_])([A-Za-z]{2}\d{2})((?: ?[A-Za-z0-9]){11,30})")
-_CARD = re.compile(r"(?<![\w.-])\d(?:[ -]?\d){11,18}(?![\w-]|\.\d)")
+_EMAIL = re.compile(r"(?<![\w.+%'-])[\w.+%'-]{1,256}@(?:[^\W_][\w-]{0,62}\.){1,8}[^\W\d_]{2,24}(?![\w-])")
+_IBAN_START = re.compile(r"(?<![^\W_])[A-Za-z]{2}\d{2}(?= ?[A-Za-z0-9])")
+_DIGITS = re.compile(r"(?<![\w.])\d+(?!\w|\.\d)")
 _PHONES = (
     # +49 30 1234567, 0049 30 1234567, +1 (402) 555-1234
-    re.compile(r"(?<![\w+])(?:\+|00(?=[1-9]))(?:[ ().\/-]{0,2}\d){8,15}(?!\w)"),
+    re.compile(r"(?<![\w+])(?<!\d )(?:\+|00(?=[1-9]))(?:[ ().\/-]{0,2}\d){8,15}(?!\w)"),
     # (402) 555-1234
     re.compile(r"(?<![\w-])\(\d{2,5}\)[ -]?\d{3,4}[ -]?\d{3,4}(?![\w-])"),
     # 402-555-1234, 402.555.1234, 402 555 1234
-    re.compile(r"(?<![\w.-])[2-9]\d{2}([-. ])[2-9]\d{2}\1\d{4}(?![\w-]|\.\d)"),
+    re.compile(r"(?<![\w.-])(?<!\d )[2-9]\d{2}([-. ])[2-9]\d{2}\1\d{4}(?![\w-]|\.\d)"),
     # 06 12 34 56 78
-    re.compile(r"(?<![\w.-])0\d(?:[ .]\d{2}){4}(?![\w-]|[ .]\d)"),
+    re.compile(r"(?<![\w.-])(?<!\d )0[1-9](?:[ .]\d{2}){4}(?![\w-]|[ .]\d)"),
     # 0171 1234567, 030/1234567, 020 7946 0958
-    re.compile(r"(?<![\w./-])(?=(?:[ /-]?\d){9,12}(?!\w))0\d{1,4}[ /-]\d{3,8}(?: \d{2,8}){0,2}(?![\w/-]|[ .]\d)"),
+    re.compile(r"(?<![\w./-])(?<!\d )(?=(?:[ /-]?\d){9,12}(?!\w))0[1-9]\d{0,3}[ /-]\d{3,8}(?: \d{2,8}){0,2}(?![\w/-]|[ .]\d)"),
 )
 _CUED_PHONE = re.compile(
     r"(\b(?:phone|telephone|tel|mobile|cell|fax|whatsapp|telefon|handy|rufnummer|téléphone|teléfono|"
-    r"call me (?:at|on)|my number is)(?: number| no| nr)?(?: is| ist)?[.:# ]{0,3})(\d{7,15})(?!\w)", re.IGNORECASE)
+    r"call me (?:at|on)|my number is)(?: number| no| nr)?(?: is| ist)?[.:# ]{0,3})(\d{7,15})(?!\w)",
+    re.IGNORECASE,
+)
 
 # Length of an IBAN by country (ISO 13616 registry).
-_IBAN_LENGTHS = {code[:2]: int(code[2:]) for code in (
-    "AD24 AE23 AL28 AT20 AZ28 BA20 BE16 BG22 BH22 BR29 BY28 CH21 CR22 CY28 CZ24 DE22 DK18 DO28 EE20 EG29 ES24 FI18 "
-    "FO18 FR27 GB22 GE22 GI23 GL18 GR27 GT28 HR21 HU28 IE22 IL23 IQ23 IS26 IT27 JO30 KW30 KZ20 LB28 LC32 LI21 LT20 "
-    "LU20 LV21 LY25 MC27 MD24 ME22 MK19 MR27 MT31 MU30 NL18 NO15 PK24 PL28 PS29 PT25 QA29 RO24 RS22 SA24 SC31 SE24 "
-    "SI19 SK24 SM27 ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20").split()}
+_IBAN_LENGTHS = {
+    country: length
+    for length, countries in {
+        15: "NO", 16: "BE", 18: "DK FI FO GL NL", 19: "MK SI", 20: "AT BA EE KZ LT LU XK", 21: "CH HR LI LV",
+        22: "BG BH CR DE GB GE IE ME RS VA", 23: "AE GI IL IQ TL", 24: "AD CZ ES MD PK RO SA SE SK TN VG",
+        25: "LY PT ST", 26: "IS TR", 27: "FR GR IT MC MR SM", 28: "AL AZ BY CY DO GT HU LB PL SV",
+        29: "BR EG PS QA UA", 30: "JO KW MU", 31: "MT SC", 32: "LC",
+    }.items()
+    for country in countries.split()
+}  # fmt: skip
 
 
 def mask(text: str) -> tuple[str, int]:
@@ -56,58 +62,64 @@ def mask(text: str) -> tuple[str, int]:
 
 def _once(text: str) -> tuple[str, int]:
     found = 0
-
-    def put(word: str, check: Callable[[str], bool] = lambda _: True) -> Callable[[re.Match[str]], str]:
-        def replace(match: re.Match[str]) -> str:
-            nonlocal found
-            if not check(match.group()):
-                return match.group()
-            found += 1
-            return f"[{word}]"
-        return replace
-
-    def iban(match: re.Match[str]) -> str:
-        nonlocal found
-        rest = _after_iban(match.group())
-        if rest is None:
-            return match.group()
-        found += 1
-        return "[iban]" + rest
-
-    def cued(match: re.Match[str]) -> str:
-        nonlocal found
-        found += 1
-        return match.group(1) + "[phone]"
-
-    text = _EMAIL.sub(put("email"), text)
-    text = _IBAN.sub(iban, text)
-    text = _CARD.sub(put("card", _is_card), text)
+    text, count = _EMAIL.subn("[email]", text)
+    found += count
+    text, count = _put(text, _ibans(text), "[iban]")
+    found += count
+    text, count = _put(text, _cards(text), "[card]")
+    found += count
     for pattern in _PHONES:
-        text = pattern.sub(put("phone"), text)
-    return _CUED_PHONE.sub(cued, text), found
+        text, count = pattern.subn("[phone]", text)
+        found += count
+    text, count = _CUED_PHONE.subn(r"\1[phone]", text)
+    return text, found + count
 
 
-def _after_iban(candidate: str) -> str | None:
-    """What follows the IBAN at the start of the candidate; None if there is none (ISO 7064 mod 97-10)."""
-    length = _IBAN_LENGTHS.get(candidate[:2].upper())
-    if length is None:
-        return None
-    positions = [i for i, character in enumerate(candidate) if character != " "]
-    if len(positions) < length:
-        return None
-    end = positions[length - 1] + 1
-    if end < len(candidate) and candidate[end] != " ":
-        return None
-    plain = candidate[:end].replace(" ", "").upper()
-    digits = "".join(str(int(character, 36)) for character in plain[4:] + plain[:4])
-    return candidate[end:] if int(digits) % 97 == 1 else None
+def _put(text: str, ranges: Iterable[tuple[int, int]], placeholder: str) -> tuple[str, int]:
+    pieces, at, count = [], 0, 0
+    for start, end in ranges:
+        if start >= at:
+            pieces += [text[at:start], placeholder]
+            at, count = end, count + 1
+    return "".join([*pieces, text[at:]]), count
 
 
-def _is_card(candidate: str) -> bool:
-    """Digits with an issuer's prefix and length that pass the Luhn check (ISO/IEC 7812-1)."""
-    digits = [int(character) for character in candidate if character.isdigit()]
-    total = sum(digit if i % 2 == 0 else sum(divmod(2 * digit, 10)) for i, digit in enumerate(reversed(digits)))
-    return total % 10 == 0 and _issuer("".join(map(str, digits)))
+def _ibans(text: str) -> Iterator[tuple[int, int]]:
+    """Ranges of IBANs: length of the country, checksum by ISO 7064 mod 97-10; single spaces between groups."""
+    for match in _IBAN_START.finditer(text):
+        length = _IBAN_LENGTHS.get(match.group()[:2].upper())
+        if length is None:
+            continue
+        body = re.compile(rf"(?: ?[A-Za-z0-9]){{{length}}}(?![^\W_])").match(text, match.start())
+        if body is None:
+            continue
+        plain = body.group().replace(" ", "").upper()
+        digits = "".join(str(int(character, 36)) for character in plain[4:] + plain[:4])
+        if int(digits) % 97 == 1:
+            yield body.span()
+
+
+def _cards(text: str) -> Iterator[tuple[int, int]]:
+    """Ranges of payment card numbers: groups of digits, a space or hyphen between, that pass Luhn's check."""
+    groups = [match.span() for match in _DIGITS.finditer(text)]
+    for i, (start, _) in enumerate(groups):
+        digits, end = "", None
+        for j in range(i, len(groups)):
+            if j > i and text[groups[j - 1][1] : groups[j][0]] not in (" ", "-"):
+                break
+            digits += text[slice(*groups[j])]
+            if len(digits) > 19:
+                break
+            if len(digits) >= 12 and _is_card([int(digit) for digit in digits]):
+                end = groups[j][1]
+        if end is not None:
+            yield start, end
+
+
+def _is_card(digits: list[int]) -> bool:
+    """An issuer's prefix and length, and the check digit of ISO/IEC 7812-1 (Luhn)."""
+    doubled = [digit if i % 2 == 0 else sum(divmod(2 * digit, 10)) for i, digit in enumerate(reversed(digits))]
+    return sum(doubled) % 10 == 0 and _issuer("".join(map(str, digits)))
 
 
 def _issuer(number: str) -> bool:

@@ -24,14 +24,24 @@ from goldset.text import canonical_json, question_id, question_key
 
 Turns = tuple[tuple[str, str], ...]
 
-REASONS = ("outside_window", "no_time", "empty", "greeting", "machine", "language", "followup", "outside_frame",
-           "not_sampled", "kept")
+REASONS = (
+    "outside_window",
+    "no_time",
+    "empty",
+    "greeting",
+    "machine",
+    "language",
+    "followup",
+    "outside_frame",
+    "not_sampled",
+    "kept",
+)
 _EXAMPLE = 200
 
 
 @dataclass(frozen=True)
 class QuestionTables:
-    """questions (schema "questions"), drops (schema "drops": its lines add up to the events), and a JSON-able report."""
+    """Tables questions and drops (its lines add up to the events), and a JSON-able report."""
 
     questions: pa.Table
     drops: pa.Table
@@ -54,7 +64,7 @@ class _Event:
 def sample_questions(
     *, events: pa.Table, config: QuestionsConfig, seed: int, timezone: str, frame: frozenset[str] | None
 ) -> QuestionTables:
-    """events -> questions (key question_id, sorted by it), drops, report.
+    """Events -> questions (key question_id, sorted by it), drops, report.
 
     An event is dropped for the first reason that holds, in the order of ``REASONS``; every event stands in exactly
     one row of ``drops`` (``kept`` = drawn). ``frame`` limits the sample to these question_ids.
@@ -95,19 +105,22 @@ def sample_questions(
     n = sum(drawn.draws.values())
     table = []
     for name in sorted(drawn.draws):
-        row = _question(name, [rows[i] for i in by_question[name]], keep_context=config.followups == "context")
-        row["draws"] = drawn.draws[name]
-        row["u"] = drawn.numbers[name]
-        row["inclusion_prob"] = n / drawn.population
-        row["traffic_weight"] = float(row["draws"] if config.unit == "events" else row["times_asked"])
-        table.append(row)
-    grouped = clusters({row["question_id"]: (row["text"], _turn_before(row["context"])) for row in table},
-                       threshold=config.near_duplicate)
-    for row in table:
-        row["cluster_id"] = grouped[row["question_id"]]
+        question = _question(name, [rows[i] for i in by_question[name]], keep_context=config.followups == "context")
+        question["draws"] = drawn.draws[name]
+        question["u"] = drawn.numbers[name]
+        question["inclusion_prob"] = n / drawn.population
+        question["traffic_weight"] = float(question["draws" if config.unit == "events" else "times_asked"])
+        table.append(question)
+    texts = {question["question_id"]: (question["text"], _turn_before(question["context"])) for question in table}
+    grouped = clusters(texts, threshold=config.near_duplicate)
+    for question in table:
+        question["cluster_id"] = grouped[question["question_id"]]
     report = {
-        "window": {"from": window.start.isoformat() if window.start else None,
-                   "until": window.until.isoformat() if window.until else None, "timezone": timezone},
+        "window": {
+            "from": window.start.isoformat() if window.start else None,
+            "until": window.until.isoformat() if window.until else None,
+            "timezone": timezone,
+        },
         "unit": config.unit,
         "events": len(rows),
         "eligible_events": len(eligible),
@@ -118,7 +131,7 @@ def sample_questions(
         "population": drawn.population,
         "questions": len(table),
         "clusters": len(set(grouped.values())),
-        "languages": dict(sorted(Counter(row["language"] for row in table).items())),
+        "languages": dict(sorted(Counter(question["language"] for question in table).items())),
         "without_time": sum(rows[i].time is None for i in eligible),
         "machine": machine,
         "agent_known": any(row.agent is not None for row in rows),
@@ -127,22 +140,43 @@ def sample_questions(
 
 
 def _rows(events: pa.Table) -> list[_Event]:
-    columns = {name: events.column(name).to_pylist() for name in
-               ("text", "query", "session", "user", "agent", "time", "scope")}
+    columns = {
+        name: events.column(name).to_pylist() for name in ("text", "query", "session", "user", "agent", "time", "scope")
+    }
     micros = events.column("time").cast(pa.int64()).to_pylist()
-    contexts = [tuple((turn["role"], turn["text"]) for turn in context)
-                for context in events.column("context").to_pylist()]
-    return [_Event(columns["text"][i], columns["query"][i], contexts[i], columns["session"][i], columns["user"][i],
-                   columns["agent"][i], columns["time"][i], micros[i], columns["scope"][i])
-            for i in range(events.num_rows)]
+    contexts = [
+        tuple((turn["role"], turn["text"]) for turn in context) for context in events.column("context").to_pylist()
+    ]
+    return [
+        _Event(
+            columns["text"][i],
+            columns["query"][i],
+            contexts[i],
+            columns["session"][i],
+            columns["user"][i],
+            columns["agent"][i],
+            columns["time"][i],
+            micros[i],
+            columns["scope"][i],
+        )
+        for i in range(events.num_rows)
+    ]
 
 
 def _drop_machine(rows: Sequence[_Event], reasons: list[str | None], cap: int, zone: ZoneInfo) -> dict[str, int]:
     """Mark machine traffic among the events still alive; events by rule."""
     alive = [i for i, reason in enumerate(reasons) if reason is None]
-    asked = [Asked(question_key(row.text), row.micros,
-                   None if row.time is None else row.time.astimezone(zone).toordinal(),
-                   row.session, row.user, row.agent) for row in (rows[i] for i in alive)]
+    asked = [
+        Asked(
+            question_key(row.text),
+            row.micros,
+            None if row.time is None else row.time.astimezone(zone).toordinal(),
+            row.session,
+            row.user,
+            row.agent,
+        )
+        for row in (rows[i] for i in alive)
+    ]
     found = {alive[position]: rule for position, rule in machine_events(asked, cap=cap).items()}
     for i in alive:
         if i not in found and is_fuzzing(rows[i].text):
@@ -152,8 +186,9 @@ def _drop_machine(rows: Sequence[_Event], reasons: list[str | None], cap: int, z
     return dict(sorted(Counter(found.values()).items()))
 
 
-def _drop_unusable(rows: Sequence[_Event], reasons: list[str | None], config: QuestionsConfig,
-                   frame: frozenset[str] | None) -> dict[int, str]:
+def _drop_unusable(
+    rows: Sequence[_Event], reasons: list[str | None], config: QuestionsConfig, frame: frozenset[str] | None
+) -> dict[int, str]:
     """Mark other languages, follow-ups and questions outside the frame; question_id of what is left."""
     ids: dict[int, str] = {}
     for i, row in enumerate(rows):
@@ -182,15 +217,22 @@ class _Drawn:
     population: int
 
 
-def _draw_events(rows: Sequence[_Event], ids: dict[int, str], by_question: dict[str, list[int]],
-                 config: QuestionsConfig, seed: int, salt: str) -> _Drawn:
+def _draw_events(
+    rows: Sequence[_Event],
+    ids: dict[int, str],
+    by_question: dict[str, list[int]],
+    config: QuestionsConfig,
+    seed: int,
+    salt: str,
+) -> _Drawn:
     # Events that agree in question, session and time are counted off: sharing one number would make them one unit.
     seen: Counter[tuple[str, str | None, int | None]] = Counter()
     positions, units = [], []
     for i, question in ids.items():
         name = (question, rows[i].session, rows[i].micros)
-        units.append((panel_number(seed, "event", *name, seen[name]),
-                      panel_number(seed, "rotating", salt, *name, seen[name])))
+        units.append(
+            (panel_number(seed, "event", *name, seen[name]), panel_number(seed, "rotating", salt, *name, seen[name]))
+        )
         positions.append(i)
         seen[name] += 1
     kept = {positions[chosen] for chosen in draw(units, size=config.size, rotate=config.rotate)}
@@ -199,8 +241,14 @@ def _draw_events(rows: Sequence[_Event], ids: dict[int, str], by_question: dict[
     return _Drawn(kept, Counter(ids[i] for i in kept), numbers, len(units))
 
 
-def _draw_questions(rows: Sequence[_Event], ids: dict[int, str], by_question: dict[str, list[int]],
-                    config: QuestionsConfig, seed: int, salt: str) -> _Drawn:
+def _draw_questions(
+    rows: Sequence[_Event],
+    ids: dict[int, str],
+    by_question: dict[str, list[int]],
+    config: QuestionsConfig,
+    seed: int,
+    salt: str,
+) -> _Drawn:
     names = sorted(by_question)
     numbers = {name: panel_number(seed, "question", name) for name in names}
     units = [(numbers[name], panel_number(seed, "rotating", salt, name)) for name in names]
@@ -256,14 +304,19 @@ def _drops(rows: Sequence[_Event], reasons: Sequence[str | None]) -> pa.Table:
     return from_rows("drops", table)
 
 
-def _nothing(rows: Sequence[_Event], reasons: Sequence[str | None], window: Window,
-             frame: frozenset[str] | None) -> str:
+def _nothing(
+    rows: Sequence[_Event], reasons: Sequence[str | None], window: Window, frame: frozenset[str] | None
+) -> str:
     if not rows:
-        return ("the logs hold no question at all; look into the quarantine file, and at format and text of "
-                "[questions] logs")
+        return (
+            "the logs hold no question at all; look into the quarantine file, and at format and text of "
+            "[questions] logs"
+        )
     counts = ", ".join(f"{reason} {count}" for reason, count in Counter(map(str, reasons)).most_common())
     limits = f"window {window.start or 'start'} to {window.until or 'end'}"
     if frame is not None:
         limits += f", frame of {len(frame)} questions"
-    return (f"no usable question among {len(rows)} log events ({counts}; {limits}); widen [questions] window, until, "
-            "languages, followups or frame, or map its time column")
+    return (
+        f"no usable question among {len(rows)} log events ({counts}; {limits}); widen [questions] window, until, "
+        "languages, followups or frame, or map its time column"
+    )

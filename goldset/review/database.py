@@ -1,7 +1,7 @@
 """The review database: queue, labels, assignments (append-only) and the texts that the page shows.
 
 SQLite in WAL mode with synchronous FULL by default, so an acknowledged label survives a killed process and a power
-cut; PostgreSQL by URL. Several processes may use it at once. Triggers refuse UPDATE and DELETE on the append-only tables.
+cut; PostgreSQL by URL. Several processes may use it at once. Triggers keep the append-only tables append-only.
 """
 
 from __future__ import annotations
@@ -364,14 +364,15 @@ def _protect(table: Table) -> None:
     """Triggers that refuse to change or remove a row."""
     import sqlalchemy as sa
 
+    ddl: Any = sa.DDL  # untyped in the library
     for verb in ("UPDATE", "DELETE"):
-        sa.event.listen(table, "after_create", sa.DDL(
+        sa.event.listen(table, "after_create", ddl(
             f"CREATE TRIGGER {table.name}_no_{verb.lower()} BEFORE {verb} ON {table.name} "
             f"BEGIN SELECT RAISE(ABORT, '{table.name} is append-only'); END").execute_if(dialect="sqlite"))
-    sa.event.listen(table, "after_create", sa.DDL(
+    sa.event.listen(table, "after_create", ddl(
         "CREATE OR REPLACE FUNCTION goldset_append_only() RETURNS trigger LANGUAGE plpgsql AS "
         "$$ BEGIN RAISE EXCEPTION 'this table is append-only'; END $$").execute_if(dialect="postgresql"))
-    sa.event.listen(table, "after_create", sa.DDL(
+    sa.event.listen(table, "after_create", ddl(
         f"CREATE TRIGGER {table.name}_append_only BEFORE UPDATE OR DELETE ON {table.name} "
         "FOR EACH ROW EXECUTE FUNCTION goldset_append_only()").execute_if(dialect="postgresql"))
 

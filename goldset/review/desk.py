@@ -43,7 +43,8 @@ class Desk:
         self._open: dict[Seat, set[str]] = {}
         self._holders: dict[Seat, list[Assignment]] = {}
         self._active: dict[str, datetime] = {}
-        self._last: dict[str, list[str]] = {}  # assessor -> label ids in the order of storing
+        self._last: dict[str, list[tuple[str, Pair]]] = {}  # assessor -> labels in the order of storing
+        self._read: dict[str, set[Pair]] = {}  # question -> pairs with a row
         self._seen = {"queue": 0, "labels": 0, "assignments": 0}
         self.sync()
 
@@ -75,14 +76,17 @@ class Desk:
         if label["label_id"] in rows:
             return
         rows[label["label_id"]] = label
+        self._read.setdefault(pair[0], set()).add(pair)
         self.join(label["assessor"])
         self._active[label["assessor"]] = max(label["time"], self._active.get(label["assessor"], label["time"]))
         if label["action"] == "label":
-            self._last.setdefault(label["assessor"], []).append(label["label_id"])
-        before = {answer.item_id for answer in self._standing.get(pair, []) if answer.answers}
+            self._last.setdefault(label["assessor"], []).append((label["label_id"], pair))
+        before = {answer.item_id for answer in self._standing.get(pair, []) if answer.answers and answer.item_id}
         self._standing[pair] = standing(rows.values())
-        after = {answer.item_id for answer in self._standing[pair] if answer.answers}
-        for item in (before | after) & set(self.items):
+        after = {answer.item_id for answer in self._standing[pair] if answer.answers and answer.item_id}
+        for item in before | after:
+            if item not in self.items:
+                continue
             row = self.items[item]
             place = self._open[row["question_id"], layer_of(row["reason"])]
             if item in after:
@@ -194,9 +198,11 @@ class Desk:
 
     def last_label(self, assessor: str) -> Answer | None:
         """The newest answer of this person that stands."""
-        stands = {answer.label_id: answer for answers in self._standing.values() for answer in answers
-                  if answer.assessor == assessor}
-        return next((stands[label] for label in reversed(self._last.get(assessor, [])) if label in stands), None)
+        for label, pair in reversed(self._last.get(assessor, [])):
+            for answer in self._standing[pair]:
+                if answer.label_id == label:
+                    return answer
+        return None
 
     def place(self, item: str) -> tuple[int, int]:
         """(number within its question and layer from 1, their count)."""
@@ -209,9 +215,8 @@ class Desk:
         seat = (question, layer)
         if not self._seats.get(seat) or self._open.get(seat):
             return False
-        said = [answer for pair, answers in self._standing.items() if pair[0] == question for answer in answers
-                if answer.assessor == assessor]
-        return not any(answer.relevant for answer in said)
+        return not any(answer.relevant and answer.assessor == assessor
+                       for pair in self._read.get(question, ()) for answer in self._standing[pair])
 
     def _place(self, seat: Seat) -> tuple[int, str, str]:
         return self.items[self._seats[seat][0]]["order"], *seat

@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow as pa
 
 from goldset.errors import DataError
-from goldset.spans import sentences
+from goldset.spans import context, sentences
 
-WINDOW = 600  # code points in which the neighbouring sentence is looked for
+WINDOW = 600  # code points of a neighbouring span in which its nearest sentence is looked for
 
 
 @dataclass(frozen=True)
@@ -101,11 +101,10 @@ class Passages:
         if start is None:
             return "", ""
         if text is not None:
-            before, after = text[max(0, start - WINDOW) : start], text[row["end"] : row["end"] + WINDOW]
-        else:
-            before, after = self._neighbours(row)
+            return context(row, {row["doc_id"]: text})
+        before, after = self._neighbours(row)
         first, last = sentences(before, self._language), sentences(after, self._language)
-        return (before[first[-1][0] :].strip() if first else "", after[: last[0][1]].strip() if last else "")
+        return before[first[-1][0] : first[-1][1]] if first else "", after[: last[0][1]].strip() if last else ""
 
     def _neighbours(self, row: dict[str, Any]) -> tuple[str, str]:
         """Where only chunks exist: the ends of the spans next to it, if they touch it."""

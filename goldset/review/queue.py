@@ -45,9 +45,9 @@ class Wanted:
 
 def first_wave(*, candidates: pa.Table, verdicts: pa.Table, spans: pa.Table, config: ReviewConfig, seed: int,
                campaign: str = "rebuild") -> pa.Table:
-    """candidates, verdicts -> queue, wave 1: every judge positive, every pair without a verdict, the sample of the
-    rejections, and the blind second labels.
+    """Candidates and verdicts -> queue, wave 1.
 
+    Every judge positive, every pair without a verdict, the sample of the rejections, and the blind second labels.
     Order: questions shuffled, items shuffled within a question. Nothing is dropped; a rejection that is not sampled
     can still be asked for by a later wave.
 
@@ -85,7 +85,7 @@ def wanted_pairs(*, candidates: pa.Table, verdicts: pa.Table, config: ReviewConf
 
 
 def permanent_number(seed: int, pair: Pair) -> float:
-    """u of a pair: depends on the seed and the pair only."""
+    """The number u of a pair: depends on the seed and the pair only."""
     return unit_hash(seed, "rejections", *pair)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import hashlib
+import itertools
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,9 +14,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from goldset.schemas import OFFSET_STATES, conform
+from goldset.errors import DataError
+from goldset.formats.markup import HEADINGS
+from goldset.schemas import OFFSET_STATES, conform, schema_of
 from goldset.spans.fold import Stretch, fold, links
 from goldset.text import content_hash, count_words, twin_key
+
+LEAST_SHARED = 16
+"""Shorter agreement between the end of one chunk and the start of the next says nothing."""
 
 _RANK = {state: rank for rank, state in enumerate(OFFSET_STATES)}
 
@@ -76,14 +82,19 @@ class _Documents:
         return _Document(text, sha256, [(int(at), int(level), str(title)) for at, level, title in found])
 
 
-HEADINGS = "_headings"
-"""Key of a document's metadata that lists its headings: ``[position, level, title]`` each."""
-
-
-def _by_document(chunks: pa.Table) -> Iterator[tuple[str, list[tuple[str, int | None, int | None, str, str]]]]:
+def _by_document(
+    chunks: pa.Table,
+) -> Iterator[tuple[str, list[tuple[str, int | None, int | None, str, str]]]]:
     """(doc_id, its chunks as (chunk_id, start, end, body, offsets)), both in an order that rows do not decide."""
-    order = pc.sort_indices(chunks, sort_keys=[("doc_id", "ascending"), ("start", "ascending"),
-                                               ("end", "descending"), ("chunk_id", "ascending")])
+    order = pc.sort_indices(
+        chunks,
+        sort_keys=[
+            ("doc_id", "ascending"),
+            ("start", "ascending"),
+            ("end", "descending"),
+            ("chunk_id", "ascending"),
+        ],
+    )
     names = ["doc_id", "chunk_id", "start", "end", "text", "body_start", "offsets"]
     current: str | None = None
     group: list[tuple[str, int | None, int | None, str, str]] = []
@@ -105,8 +116,21 @@ class _Builder:
 
     def __init__(self, documents: _Documents) -> None:
         self._documents = documents
-        self._spans: dict[str, list[Any]] = {name: [] for name in (
-            "span_id", "doc_id", "start", "end", "text", "heading", "doc_sha256", "text_hash", "words", "offsets")}
+        self._spans: dict[str, list[Any]] = {
+            name: []
+            for name in (
+                "span_id",
+                "doc_id",
+                "start",
+                "end",
+                "text",
+                "heading",
+                "doc_sha256",
+                "text_hash",
+                "words",
+                "offsets",
+            )
+        }
         self._keys: list[bytes] = []
         self._links: dict[str, list[Any]] = {name: [] for name in ("chunk_id", "span_id", "chunk_share", "span_share")}
         self._counts = dict.fromkeys(("pairs", "pairs_folded", "pairs_cut", "cuts", "cuts_at_sentence"), 0)
@@ -122,6 +146,12 @@ class _Builder:
             else:
                 placed.append(_Chunk(chunk_id, start, end, body, offsets))
         stretch: Stretch | None = None
+        beyond = next((chunk for chunk in placed if document.text is not None and chunk.end > len(document.text)), None)
+        if beyond is not None:
+            raise DataError(
+                f"chunk '{beyond.chunk_id}' ends at {beyond.end}, but its document '{doc_id}' has "
+                f"{len(document.text or '')} code points; build the corpus again from matching files"
+            )
         at = 0
         while at < len(placed):
             reach, to = placed[at].end, at + 1
@@ -130,8 +160,15 @@ class _Builder:
                 to += 1
             if to == at + 1:
                 chunk = placed[at]
-                span_id = self._span(f"{doc_id}#{chunk.start}-{chunk.end}", doc_id, chunk.start, chunk.end,
-                                     chunk.body, document, chunk.offsets)
+                span_id = self._span(
+                    f"{doc_id}#{chunk.start}-{chunk.end}",
+                    doc_id,
+                    chunk.start,
+                    chunk.end,
+                    chunk.body,
+                    document,
+                    chunk.offsets,
+                )
                 self._link(chunk.chunk_id, span_id, 1.0, 1.0)
             else:
                 if document.text is not None and stretch is None:
@@ -143,10 +180,11 @@ class _Builder:
         texts = _Texts(group, document.text)
         stretch = stretch or Stretch(texts.canvas(), group[0].start)
         folded = fold([(chunk.start, chunk.end) for chunk in group], stretch)
-        for left, right in zip(group, group[1:], strict=False):
+        for left, right in itertools.pairwise(group):
             if right.start < left.end:
-                half = 2 * (min(left.end, right.end) - right.start) >= min(left.end - left.start,
-                                                                           right.end - right.start)
+                half = 2 * (min(left.end, right.end) - right.start) >= min(
+                    left.end - left.start, right.end - right.start
+                )
                 self._counts["pairs"] += 1
                 self._counts["pairs_folded" if half else "pairs_cut"] += 1
         self._counts["cuts"] += folded.cuts
@@ -155,19 +193,47 @@ class _Builder:
         weakest = [0] * len(folded.pieces)
         for number, piece, _, _ in found:
             weakest[piece] = max(weakest[piece], _RANK[group[number].offsets])
-        ids = [self._span(f"{doc_id}#{start}-{end}", doc_id, start, end, texts.get(start, end), document,
-                          OFFSET_STATES[weakest[piece]])
-               for piece, (start, end) in enumerate(folded.pieces)]
+        ids = [
+            self._span(
+                f"{doc_id}#{start}-{end}",
+                doc_id,
+                start,
+                end,
+                texts.get(start, end),
+                document,
+                OFFSET_STATES[weakest[piece]],
+            )
+            for piece, (start, end) in enumerate(folded.pieces)
+        ]
         for number, piece, chunk_share, span_share in found:
             self._link(group[number].chunk_id, ids[piece], min(chunk_share, 1.0), min(span_share, 1.0))
 
-    def _span(self, span_id: str, doc_id: str, start: int | None, end: int | None, text: str, document: _Document,
-              offsets: str) -> str:
+    def _span(
+        self,
+        span_id: str,
+        doc_id: str,
+        start: int | None,
+        end: int | None,
+        text: str,
+        document: _Document,
+        offsets: str,
+    ) -> str:
         key = twin_key(text)
         self._keys.append(hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=16).digest())
         words = len(text.split()) if text.isascii() else count_words(text)
         heading = _heading_path(document.headings, text, start)
-        row = (span_id, doc_id, start, end, text, heading, document.sha256, content_hash(text), words, offsets)
+        row = (
+            span_id,
+            doc_id,
+            start,
+            end,
+            text,
+            heading,
+            document.sha256,
+            content_hash(text),
+            words,
+            offsets,
+        )
         for column, value in zip(self._spans.values(), row, strict=True):
             column.append(value)
         return span_id
@@ -184,15 +250,17 @@ class _Builder:
                 group[key] = span_id
         twins = [group[key] for key in self._keys]
         spans = conform(pa.table({**_typed(self._spans, "spans"), "twin_group": pa.array(twins, pa.string())}), "spans")
-        report = {"chunks": chunks, "spans": len(spans), **self._counts,
-                  "twins": len(spans) - len(group),
-                  "twin_groups": sum(count > 1 for count in _sizes(twins))}
+        report = {
+            "chunks": chunks,
+            "spans": len(spans),
+            **self._counts,
+            "twins": len(spans) - len(group),
+            "twin_groups": sum(count > 1 for count in _sizes(twins)),
+        }
         return SpanTables(spans, conform(pa.table(_typed(self._links, "span_links")), "span_links"), report)
 
 
 def _typed(columns: dict[str, list[Any]], name: str) -> dict[str, pa.Array]:
-    from goldset.schemas import schema_of
-
     schema = schema_of(name)
     return {column: pa.array(values, schema.field(column).type) for column, values in columns.items()}
 
@@ -257,7 +325,7 @@ class _Texts:
         cover: list[tuple[int, int, int]] = []
         active: list[int] = []
         entering = 0
-        for low, high in zip(marks, marks[1:], strict=False):
+        for low, high in itertools.pairwise(marks):
             active = [i for i in active if self._group[i].end > low]
             while entering < len(self._group) and self._group[entering].start <= low:
                 active.append(entering)
@@ -273,7 +341,8 @@ class _Texts:
         chunk = self._group[i]
         if len(chunk.body) == chunk.end - chunk.start:
             return chunk.body[start - chunk.start : end - chunk.start]
-        low, high = np.interp([start, end], *zip(*self._anchors(i), strict=True))
+        places, indexes = zip(*self._anchors(i), strict=True)
+        low, high = np.interp([start, end], list(places), list(indexes))
         return chunk.body[round(low) : round(high)]
 
     def _anchors(self, i: int) -> list[tuple[int, int]]:
@@ -283,9 +352,12 @@ class _Texts:
             fixed = {chunk.start: 0, chunk.end: len(chunk.body)}
             for other in self._group:
                 if other.start < chunk.start < other.end < chunk.end:
-                    fixed[other.end] = shared_length(other.body, chunk.body)
-                elif chunk.start < other.start < chunk.end < other.end:
-                    fixed[other.start] = len(chunk.body) - shared_length(chunk.body, other.body)
+                    if shared := shared_length(other.body, chunk.body):
+                        fixed[other.end] = shared
+                elif chunk.start < other.start < chunk.end < other.end and (
+                    shared := shared_length(chunk.body, other.body)
+                ):
+                    fixed[other.start] = len(chunk.body) - shared
             rising: list[tuple[int, int]] = []
             for place, index in sorted(fixed.items()):
                 if not rising or (index > rising[-1][1] and index < len(chunk.body)) or place == chunk.end:
@@ -294,7 +366,7 @@ class _Texts:
         return self._fixed[i]
 
 
-def shared_length(left: str, right: str, least: int = 1) -> int:
+def shared_length(left: str, right: str, least: int = LEAST_SHARED) -> int:
     """Length of the longest suffix of ``left`` that is a prefix of ``right``; 0 if it is shorter than ``least``."""
     probe = right[: max(least, 1)]
     at = left.find(probe, max(0, len(left) - len(right)))

@@ -203,6 +203,6 @@ def links(chunks: Any, pieces: list[Interval], stretch: Stretch) -> list[tuple[i
             if low >= end:
                 break
             shared = stretch.ink(max(low, start), min(high, end))
-            if shared:
+            if shared:  # so size and sizes[piece] are positive
                 found.append((number, piece, shared / size, shared / sizes[piece]))
     return found

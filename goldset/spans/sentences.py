@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from functools import lru_cache
 from typing import Any
@@ -10,6 +11,8 @@ import numpy as np
 
 _LINE = re.compile(r"[^\n\r\v\f\x1c-\x1e\x85\u2028\u2029]+")
 _LIST_MARK = re.compile(r"^\s*(?:[-*•·]|\(?\w{1,3}[.)])\s*\t\s*")
+_CLOSED = re.compile(r"[.!?;。！？；][\"'’”»)\]]*\s+|[。！？；]")
+_LONG = 1000
 _SPACES = np.zeros(0x3001, dtype=bool)
 _SPACES[[code for code in range(0x3001) if chr(code).isspace()]] = True
 
@@ -30,7 +33,8 @@ def is_heading(line: str) -> bool:
 def sentences(text: str, language: str = "en") -> list[tuple[int, int]]:
     """Text -> half-open ranges of its sentences, in order; together they hold every non-space code point.
 
-    Line ends are boundaries; a table row and a heading are one sentence each; other lines are cut by sentencex.
+    Line ends are boundaries; a table row and a heading are one sentence each; other lines are cut by sentencex,
+    and what it leaves longer than 1,000 code points after each closing mark.
     Ranges neither start nor end with white space, and offsets count code points.
     """
     ranges: list[tuple[int, int]] = []
@@ -44,7 +48,7 @@ def _line_sentences(line: str, language: str) -> list[tuple[int, int]]:
     if is_heading(line) or is_table_row(line):
         pieces = [line]
     else:
-        pieces = _segment(line, language)
+        pieces = [part for piece in _segment(line, language) for part in _shortened(piece)]
     ranges, at = [], 0
     for piece in pieces:
         body = piece.strip()
@@ -62,8 +66,20 @@ def _segment(line: str, language: str) -> list[str]:
     if sum(map(len, pieces)) == len(line):
         return pieces
     # segment() drops paragraph breaks; the boundaries do not, but leave it to us to keep what lies between them.
-    marks = [0, *(found["end_index"] for found in sentencex.get_sentence_boundaries(language, line)), len(line)]
-    return [line[low:high] for low, high in zip(marks, marks[1:], strict=False) if low < high]
+    marks = [
+        0,
+        *(found["end_index"] for found in sentencex.get_sentence_boundaries(language, line)),
+        len(line),
+    ]
+    return [line[low:high] for low, high in itertools.pairwise(marks) if low < high]
+
+
+def _shortened(piece: str) -> list[str]:
+    """A piece too long to be one sentence, cut after each closing mark: sentencex never cuts inside quotes."""
+    if len(piece) <= _LONG:
+        return [piece]
+    marks = [0, *(match.end() for match in _CLOSED.finditer(piece)), len(piece)]
+    return [piece[low:high] for low, high in itertools.pairwise(marks) if low < high]
 
 
 class Boundaries:

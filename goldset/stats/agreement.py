@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from goldset.stats.intervals import LEVEL, Floats, Interval, mover
+from goldset.stats.intervals import LEVEL, Floats, Interval, mover, wilson
 
 DRAWS = 20_000
 
@@ -88,7 +88,7 @@ def weighted(counts: Counts, pass_share: float) -> Agreement | None:
     not sampled.
     """
     passed, failed = counts.tp + counts.fp, counts.fn + counts.tn
-    if passed == 0 and pass_share > 0 or failed == 0 and pass_share < 1:
+    if (passed == 0 and pass_share > 0) or (failed == 0 and pass_share < 1):
         return None
     up = pass_share / passed if passed else 0.0
     down = (1 - pass_share) / failed if failed else 0.0
@@ -149,7 +149,7 @@ def sample_intervals(counts: Counts, *, seed: int = 0, draws: int = DRAWS, level
     if sum(counts) == 0:
         return {}
     cells = np.random.default_rng(seed).dirichlet(np.array(counts) + 0.5, draws)
-    return _quantiles(*cells.T, level=level)
+    return _quantiles(cells[:, 0], cells[:, 1], cells[:, 2], cells[:, 3], level)
 
 
 def _quantiles(tp: Floats, fp: Floats, fn: Floats, tn: Floats, level: float) -> dict[str, Interval]:
@@ -171,7 +171,7 @@ def _quantiles(tp: Floats, fp: Floats, fn: Floats, tn: Floats, level: float) -> 
 
 
 def kappa_se(counts: Counts) -> float | None:
-    """Large-sample standard error of kappa. Source: Fleiss, Cohen and Everitt (1969). For display, not for intervals."""
+    """Large-sample standard error of kappa. Source: Fleiss, Cohen and Everitt (1969). For display only."""
     total = sum(counts)
     base = agreement(*counts)
     if base.kappa is None or base.p_e is None or base.agreement is None:
@@ -213,3 +213,22 @@ def rogan_gladen(pass_share: float, sensitivity: float, specificity: float) -> t
 def predictive_rate(pass_share: float, ppv: float, omission: float) -> float:
     """True rate of the run the sample was drawn from: Q PPV + (1 - Q) FOR."""
     return pass_share * ppv + (1 - pass_share) * omission
+
+
+def two_raters(a: int, b: int, c: int, d: int, *, seed: int = 0) -> dict[str, Any]:
+    """Two people's labels of the same pairs (both yes, first only, second only, both no) -> what to report of them.
+
+    Values are None where they are not defined; ``margins`` are the numbers of yes of each person, without which kappa
+    cannot be read; ``enough`` says whether there are 100 pairs, below which no verdict on agreement is given.
+    """
+    counts = Counts(a, b, c, d)
+    total = sum(counts)
+    found = agreement(*counts)
+    ends = sample_intervals(counts, seed=seed)
+    return {
+        "n": total, "agreement": found.agreement,
+        "agreement_interval": None if found.agreement is None else wilson(found.agreement, total),
+        "kappa": found.kappa, "kappa_interval": None if found.kappa is None else ends.get("kappa"),
+        "ac1": found.ac1, "ac1_interval": ends.get("ac1"), "alpha": alpha(counts),
+        "positive_agreement": found.positive_agreement, "margins": [a + b, a + c], "enough": total >= 100,
+    }

@@ -15,7 +15,7 @@ DETECT = float(special.ndtri(0.975) + special.ndtri(0.8))
 
 
 def sign_flip(differences: Floats, *, seed: int = 0, draws: int = 10_000) -> float | None:
-    """Two-sided permutation p of a mean paired difference; all 2^m sign patterns for m <= 15 non-zero, else seeded draws.
+    """Two-sided permutation p of a mean paired difference; all 2^m patterns for m <= 15 non-zero, else seeded draws.
 
     None without a pair. Zero differences do not change the sum and are left out.
     """

@@ -18,7 +18,7 @@ class KStar:
 
 
 def k_star(curve: Mapping[int, float], headline: float) -> KStar:
-    """k -> recall, headline -> the k at which the headline is true."""
+    """K -> recall, headline -> the k at which the headline is true."""
     deepest = max(curve)
     # The last bit of a mean must not push the answer to the next k.
     reached = [k for k in sorted(curve) if curve[k] >= headline - 1e-12]

@@ -126,7 +126,7 @@ class Estimate:
 
 def ratio(num: Floats, den: Floats, *, weight: Floats | None = None, cluster: npt.NDArray[np.int64] | None = None,
           extra_variance: float = 0.0, level: float = LEVEL) -> Estimate:
-    """sum num / sum den over questions, with the linearised variance turned into a Wilson interval (STATISTICS 3.2).
+    """Sum num / sum den over questions, with the linearised variance turned into a Wilson interval (STATISTICS 3.2).
 
     theta = sum num / sum den; u = num - theta den, summed within clusters; V = n/(n-1) sum u^2 / (sum den)^2;
     n_eff = theta (1 - theta) / V (z/t)^2; interval = Wilson(theta, n_eff). At theta 0 or 1, or where V is 0,
@@ -158,9 +158,9 @@ def ratio(num: Floats, den: Floats, *, weight: Floats | None = None, cluster: np
     clipped = not -1e-9 <= raw <= 1 + 1e-9
     if units < 2:
         return Estimate(value, None, "none: one unit", units, clipped=clipped)
-    residual = num - raw * den
+    residual: Floats = num - raw * den
     if cluster is not None:
-        residual = np.bincount(codes, residual)
+        residual = np.bincount(codes, residual).astype(np.float64)
     variance = units / (units - 1) * float(np.dot(residual, residual)) / total**2 + extra_variance
     se = math.sqrt(variance)
     if value in (0.0, 1.0) or variance < 1e-18:

@@ -126,7 +126,8 @@ def split_prior(sizes: Floats, drawn: Floats, found: Floats, *, seed: int = 0, d
 def sample_to_exclude(total: int, most: int, *, level: float = LEVEL) -> int:
     """Rejections to read so that, if none is relevant, at most ``most`` can be missed (STATISTICS 2.2)."""
     tail = (1 - level) / 2
-    return min(total, math.ceil(total * (1 - tail ** (1 / (most + 1)))))
+    needed: int = math.ceil(total * (1 - float(tail ** (1 / (most + 1)))))
+    return min(total, needed)
 
 
 def most_missed(gold: int, target: float) -> int:

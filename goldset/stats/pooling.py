@@ -34,7 +34,7 @@ def boundary_lincoln_petersen(*, outside: int, near: int, near_caught: int) -> f
 
 
 def cliff_p(inside: int, beyond: int, rho: float) -> float:
-    """P(Bin(b + c, rho/(1 + rho)) <= c): how odd it is to see so few beyond K under a tail that keeps at least ``rho``."""
+    """P(Bin(b + c, rho/(1 + rho)) <= c): how odd so few beyond K are under a tail that keeps at least ``rho``."""
     if inside + beyond == 0:
         return 1.0
     return float(special.bdtr(beyond, inside + beyond, rho / (1 + rho)))

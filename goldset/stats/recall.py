@@ -79,7 +79,7 @@ def macro_ht(delivered: Floats, gold: Floats, finds: Finds) -> Parts:
     has_gold = gold[owner] > 0
     step = np.where(has_gold, (finds.x - share[owner]) / (gold[owner] + 1), finds.x)
     return Parts(share + np.bincount(owner, finds.weight * step, count),
-                 (gold > 0) + np.bincount(owner, finds.weight * ~has_gold, count))
+                 (gold > 0).astype(np.float64) + np.bincount(owner, finds.weight * ~has_gold, count))
 
 
 def completeness(gold: Floats, finds: Finds) -> float | None:

@@ -31,14 +31,14 @@ def inclusion_probabilities(queue: pa.Table, decisions: pa.Table) -> pa.Table:
     status = {(row["question_id"], row["span_id"]): row["status"]
               for row in decisions.select(["question_id", "span_id", "status"]).to_pylist()}
     read: dict[tuple[str, str], int] = {}
-    for pair, (_, strata) in asked.items():
+    for pair, (_, drawn_from) in asked.items():
         if status.get(pair) in READ:
-            for stratum in strata:
-                read[stratum] = read.get(stratum, 0) + 1
+            for key in drawn_from:
+                read[key] = read.get(key, 0) + 1
     rows: list[dict[str, Any]] = []
     for pair in sorted(pair for pair, state in status.items() if state in READ):
         certain, strata = asked.get(pair, (True, {}))
-        chances = {name: read[(campaign, name)] / size for (campaign, name), size in strata.items()}
+        chances = {key[1]: read[key] / size for key, size in strata.items()}
         stratum = max(sorted(chances), key=lambda name: chances[name]) if chances else None
         probability = 1.0 if certain or stratum is None else min(1.0, chances[stratum])
         rows.append({"question_id": pair[0], "span_id": pair[1], "inclusion_prob": probability, "stratum": stratum})
@@ -46,7 +46,7 @@ def inclusion_probabilities(queue: pa.Table, decisions: pa.Table) -> pa.Table:
 
 
 def _asked(queue: pa.Table) -> dict[tuple[str, str], tuple[bool, dict[tuple[str, str], int]]]:
-    """Pair -> (asked for a reason under which all is read, (campaign, stratum) -> size of the strata it was drawn from)."""
+    """Pair -> (whether a reason under which all is read asked for it, strata it was drawn from with their size)."""
     columns = ["question_id", "span_id", "campaign", "reason", "stratum", "stratum_size"]
     asked: dict[tuple[str, str], tuple[bool, dict[tuple[str, str], int]]] = {}
     for row in queue.select(columns).to_pylist():
@@ -64,7 +64,7 @@ def _asked(queue: pa.Table) -> dict[tuple[str, str], tuple[bool, dict[tuple[str,
 
 
 def strata_counts(queue: pa.Table, decisions: pa.Table, *, campaign: str = "rebuild") -> list[dict[str, Any]]:
-    """Queue, decisions -> for each sampled stratum of a campaign: stratum, size N_h, read n_h, found (relevant among them)."""
+    """Queue, decisions -> stratum, size N_h, read n_h, found (relevant among them) of a campaign's sampled strata."""
     state = {(row["question_id"], row["span_id"]): row
              for row in decisions.select(["question_id", "span_id", "status", "relevant"]).to_pylist()}
     counts: dict[str, dict[str, Any]] = {}

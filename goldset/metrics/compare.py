@@ -1,0 +1,115 @@
+"""Two systems on the same questions and gold: the paired difference, and whether the data can tell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from goldset.formats.sets import LabelledSet
+from goldset.metrics.measures import Cut
+from goldset.metrics.questions import Questions
+from goldset.metrics.results import Results
+from goldset.metrics.words import words_served
+from goldset.stats.compare import EXACT_UP_TO, bootstrap_ratio, detectable, half_width, mcnemar, sign_flip
+from goldset.stats.intervals import Floats
+
+ENOUGH_CHANGED = 20
+"""Fewer questions whose recall differs than this decide nothing."""
+ALPHA = 0.05
+_UNLIKE = 1.25
+
+
+def compare(labelled: LabelledSet, run_a: pa.Table, run_b: pa.Table, k: int, *, names: tuple[str, str] = ("A", "B"),
+            seed: int = 0) -> dict[str, Any]:
+    """Labelled set, run A, run B, k -> the paired difference of recall@k, B minus A (STATISTICS 9).
+
+    Over questions with confirmed gold whose recall is known in both. A question counts as often as it was drawn; the
+    near-duplicate cluster is the unit of resampling and of the sign flips.
+
+    Returns:
+        JSON-able dict: systems, k, n, units, recall of each, difference, low and high (percentile bootstrap, 10,000
+        seeded draws), p (sign flips, exact to 15 non-zero units), discordant, up, down, sd of the unit differences,
+        detectable (smallest difference seen with 80 % power), hit (McNemar), words, excluded, verdict (better, worse:
+        of B against A; no_difference_shown; too_few_to_tell) and warnings.
+    """
+    questions = Questions.of(labelled)
+    cuts = [Cut(Results.of(name, questions, run), k) for name, run in zip(names, (run_a, run_b), strict=True)]
+    outside = [cut.results.resolved.questions_outside for cut in cuts]
+    unknown = cuts[0].unknown | cuts[1].unknown
+    used = (questions.gold > 0) & ~unknown
+    recall = [np.divide(cut.got, questions.gold, out=np.zeros(len(questions.ids)), where=questions.gold > 0)[used]
+              for cut in cuts]
+    hits = [cut.got[used] > 0 for cut in cuts]
+    draws = questions.draws[used]
+    change = np.round(recall[1] - recall[0], 12)
+    num, den = _by_unit(questions.cluster[used], draws * change, draws)
+    moved = int((change != 0).sum())
+    p = sign_flip(num, seed=seed)
+    ends = bootstrap_ratio(num, den, seed=seed)
+    units = len(num)
+    total = float(den.sum())
+    difference = float(num.sum()) / total if total else None
+    # Deviations of the ratio, in units of a mean over units: with one draw a question this is the sd of d.
+    sd = None
+    if units > 1 and difference is not None:
+        sd = float(np.std((num - difference * den) / den.mean(), ddof=1))
+    b, c = int((hits[1] & ~hits[0]).sum()), int((hits[0] & ~hits[1]).sum())
+    words = [row["words"] for row in _words(labelled, names, (run_a, run_b), k)]
+    return {
+        "measure": "recall", "k": k, "system_a": names[0], "system_b": names[1], "n": int(used.sum()), "units": units,
+        "recall_a": _mean(recall[0], draws), "recall_b": _mean(recall[1], draws), "difference": difference,
+        "low": ends.low if ends else None, "high": ends.high if ends else None,
+        "method": "percentile bootstrap over clusters, 10000 draws", "p": p,
+        "p_method": "sign flips, exact" if int((num != 0).sum()) <= EXACT_UP_TO else "sign flips, 10000 draws",
+        "discordant": moved, "up": int((change > 0).sum()), "down": int((change < 0).sum()), "sd": sd,
+        "detectable": None if sd is None else detectable(sd, units),
+        "hit": {"gained": b, "lost": c, "p": mcnemar(b, c)}, "words_a": words[0], "words_b": words[1],
+        "excluded": {why: count for why, count in (
+            ("not_labelled", int((~questions.is_labelled).sum())),
+            ("no_gold", int((questions.is_labelled & (questions.gold == 0)).sum())),
+            ("evidence_missing", int(((questions.gold > 0) & unknown).sum())),
+            ("not_in_set", max(outside))) if count},
+        "verdict": _verdict(moved, difference, p), "warnings": _warnings(words),
+        "weighting": questions.weighting, "gold_version": labelled.label,
+    }
+
+
+def _by_unit(cluster: Any, num: Floats, den: Floats) -> tuple[Floats, Floats]:
+    if not len(num):
+        return num, den
+    codes = np.unique(cluster, return_inverse=True)[1]
+    return np.bincount(codes, num).astype(np.float64), np.bincount(codes, den).astype(np.float64)
+
+
+def _mean(values: Floats, weights: Floats) -> float | None:
+    return float(np.average(values, weights=weights)) if len(values) else None
+
+
+def _verdict(moved: int, difference: float | None, p: float | None) -> str:
+    if moved < ENOUGH_CHANGED or difference is None or p is None:
+        return "too_few_to_tell"
+    if p < ALPHA:
+        return "better" if difference > 0 else "worse"
+    return "no_difference_shown"
+
+
+def _words(labelled: LabelledSet, names: tuple[str, str], runs: tuple[pa.Table, pa.Table], k: int) -> list[dict[str, Any]]:
+    return [words_served(labelled, {name: run}, ks=[k])[0] for name, run in zip(names, runs, strict=True)]
+
+
+def _warnings(words: list[float | None]) -> list[str]:
+    a, b = words
+    if a and b and max(a, b) > _UNLIKE * min(a, b):
+        return [f"the systems serve {a:.0f} and {b:.0f} words at this k; compare them at a budget of words"]
+    return []
+
+
+def power(*, sd: float, n: int) -> dict[str, float | int]:
+    """Standard deviation of the paired difference, questions -> what a comparison can see (STATISTICS 9).
+
+    Returns:
+        sd, n, detectable (difference seen with 80 % power), half_width (of its 95 % interval).
+    """
+    return {"sd": sd, "n": n, "detectable": detectable(sd, n), "half_width": half_width(sd, n)}

@@ -1,0 +1,248 @@
+"""The measures of one system at one cutoff: numerators and denominators over questions, turned into rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow.compute as pc
+
+from goldset.metrics.questions import Ints, Mask
+from goldset.metrics.results import NEVER, Results
+from goldset.stats import recall as estimators
+from goldset.stats.intervals import Estimate, Floats, Interval, clopper_upper, ratio
+from goldset.stats.recall import UNRELIABLE_BELOW, Finds, Parts
+
+_LAST = int(np.iinfo(np.int32).max)
+
+
+class Cut:
+    """One system's list cut at ``k`` (None = as long as it is): what each question got."""
+
+    def __init__(self, results: Results, k: int | None) -> None:
+        self.results = results
+        self.questions = results.questions
+        self.k = k
+        self.at = _LAST if k is None else k
+
+    def delivered(self, ranks: Ints, rows: Mask) -> Floats:
+        """Number of the given gold rows that each question got, by these ranks."""
+        owner = self.questions.gold_owner[rows & (ranks <= self.at)]
+        return np.bincount(owner, minlength=len(self.questions.ids)).astype(np.float64)
+
+    @cached_property
+    def got(self) -> Floats:
+        """Confirmed gold delivered, strict reading."""
+        return self.delivered(self.results.low, self.questions.confirmed)
+
+    @cached_property
+    def got_lenient(self) -> Floats:
+        """Confirmed gold delivered, lenient reading."""
+        return self.delivered(self.results.high, self.questions.confirmed)
+
+    @cached_property
+    def unknown(self) -> Mask:
+        """Questions in which the two readings of some gold differ at this cutoff."""
+        differ = (self.results.low <= self.at) != (self.results.high <= self.at)
+        return np.bincount(self.questions.gold_owner[differ], minlength=len(self.questions.ids)) > 0
+
+    @cached_property
+    def finds(self) -> Finds:
+        """Gold from the sample of rejections."""
+        rows = ~self.questions.confirmed
+        return Finds(self.questions.gold_owner[rows], self.questions.gold_weight[rows],
+                     (self.results.low[rows] <= self.at).astype(np.float64))
+
+    @cached_property
+    def first_rank(self) -> Ints:
+        """Smallest rank that delivers a confirmed gold."""
+        first = np.full(len(self.questions.ids), NEVER)
+        rows = self.questions.confirmed
+        np.minimum.at(first, self.questions.gold_owner[rows], self.results.low[rows])
+        return first
+
+    def ndcg(self) -> Floats:
+        """DCG over ideal DCG of each question."""
+        questions = self.questions
+        graded = self.results.graded
+        if graded is not None:
+            owner, rank, gain = graded
+        else:
+            # A rank that completes several golds gains once, so that the value stays within 1.
+            rows = questions.confirmed & (self.results.low <= self.at)
+            pairs = np.unique(np.column_stack([questions.gold_owner[rows], self.results.low[rows]]), axis=0)
+            owner, rank, gain = pairs[:, 0], pairs[:, 1], np.ones(len(pairs))
+        seen = rank <= self.at
+        count = len(questions.ids)
+        reached = np.bincount(owner[seen], gain[seen] / np.log2(1.0 + rank[seen]), count)
+        if graded is None:
+            owner = np.repeat(np.arange(count), questions.gold.astype(np.int64))
+            gain = np.ones(len(owner))
+        order = np.lexsort((-gain, owner))
+        owner, gain = owner[order], gain[order]
+        first = np.searchsorted(owner, np.arange(count))
+        place = np.arange(len(owner)) - first[owner] + 1
+        kept = place <= self.at
+        ideal = np.bincount(owner[kept], gain[kept] / np.log2(1.0 + place[kept]), count)
+        result: Floats = np.divide(reached, ideal, out=np.zeros(count), where=ideal > 0)
+        return result
+
+
+def measure_cut(cut: Cut, mask: Mask) -> Iterator[dict[str, Any]]:
+    """Every measure over the questions in ``mask``: measure, k, value, reason, n, excluded, low, high, method."""
+    results, questions = cut.results, cut.questions
+    unsettled = "evidence_missing" if bool((cut.unknown & mask).any()) else None
+    gold, got = questions.gold, cut.got
+    plain = estimators.macro_naive(got, gold)
+    scored = Slice(cut, mask, mask & (gold > 0))
+    yield scored.row("recall", plain, reason=unsettled, no_parts="no_gold")
+    if results.two_readings:
+        yield scored.row("recall_low", plain, no_parts="no_gold")
+        yield scored.row("recall_high", estimators.macro_naive(cut.got_lenient, gold), no_parts="no_gold")
+    weighted = Slice(cut, mask, mask & (gold + questions.found > 0))
+    finds = cut.finds
+    micro = estimators.micro_ht(got, gold, finds)
+    yield weighted.row("recall_micro", micro, reason=unsettled, no_parts="no_gold", unseen="micro")
+    yield scored.row("recall_micro_naive", estimators.micro_naive(got, gold), reason=unsettled, no_parts="no_gold")
+    yield weighted.row("recall_macro_ht", estimators.macro_ht(got, gold, finds), no_parts="no_gold", unseen="macro",
+                       reason=unsettled or _macro_reason(cut))
+    labelled = Slice(cut, mask, mask & questions.is_labelled)
+    yield labelled.row("recall_floor", Parts(plain.num, questions.is_labelled.astype(np.float64)), reason=unsettled,
+                       no_parts="no_labelled_question")
+    capped = np.minimum(gold, cut.at)
+    yield scored.row("recall_capped", Parts(np.divide(np.minimum(got, capped), capped, out=np.zeros(len(gold)),
+                                                      where=capped > 0), plain.den), reason=unsettled, no_parts="no_gold")
+    if (facets := _facets(cut)) is not None:
+        yield scored.row("facet_recall", facets, reason=unsettled, no_parts="no_gold")
+    yield scored.row("hit", Parts((got > 0).astype(np.float64), plain.den), reason=unsettled, no_parts="no_gold")
+    yield _unjudged(cut, mask)
+    first = cut.first_rank
+    reciprocal = np.where(first <= cut.at, 1.0 / np.minimum(first, _LAST), 0.0)
+    yield scored.row("mrr", Parts(reciprocal, plain.den), reason=unsettled, no_parts="no_gold")
+    yield scored.row("ndcg", Parts(np.where(gold > 0, cut.ndcg(), 0.0), plain.den), reason=unsettled, no_parts="no_gold")
+    yield _answerable(cut, mask)
+
+
+class Slice:
+    """Questions that one measure rests on (``used``) among those of a slice (``mask``)."""
+
+    def __init__(self, cut: Cut, mask: Mask, used: Mask) -> None:
+        self.cut, self.mask, self.used = cut, mask, used
+
+    def estimate(self, parts: Parts, *, extra: float = 0.0) -> Estimate:
+        """The value and its interval over the slice."""
+        questions, used = self.cut.questions, self.used
+        return ratio(parts.num[used], parts.den[used], weight=questions.draws[used], cluster=questions.cluster[used],
+                     extra_variance=extra)
+
+    def row(self, measure: str, parts: Parts, *, no_parts: str, reason: str | None = None,
+            unseen: str | None = None) -> dict[str, Any]:
+        """One measurement; ``no_parts`` is the reason where no question has a denominator."""
+        found = self.estimate(parts)
+        if unseen and found.value is not None:
+            found = self.estimate(parts, extra=self._unseen(parts, found.value, micro=unseen == "micro"))
+        if found.value is None:
+            reason = no_parts
+        return _measurement(measure, self.cut.k, found, reason=reason, n=int(self.used.sum()), excluded=self.excluded())
+
+    def _unseen(self, parts: Parts, theta: float, *, micro: bool) -> float:
+        """Variance of missed gold that the sample did not show; only where it showed none at all."""
+        questions = self.cut.questions
+        rejections, sampled = questions.sample
+        if len(self.cut.finds.weight) or sampled >= rejections:
+            return 0.0
+        mask = self.mask & questions.is_labelled
+        return estimators.unseen_variance(
+            self.cut.got[mask], questions.gold[mask], parts.den[mask] * questions.draws[mask], theta=theta,
+            rejections=rejections, sampled=sampled, read_in_full=questions.in_full[mask], micro=micro)
+
+    def excluded(self) -> dict[str, int]:
+        """Reason -> questions left out, and what is in the value though it could be overlooked."""
+        cut, questions, results = self.cut, self.cut.questions, self.cut.results
+        out, used = self.mask & ~self.used, self.used
+        labelled = out & questions.is_labelled
+        sampled = labelled & (questions.gold == 0) & (questions.found > 0)
+        without = used & (results.length == 0)
+        return {
+            "not_labelled": int((out & ~questions.is_labelled).sum()),
+            "only_sampled_gold": int(sampled.sum()),
+            "no_gold": int((labelled & ~sampled).sum()),
+            "not_in_set": results.resolved.questions_outside if self.mask.all() else 0,
+            "counted_missing": int((without & ~results.is_empty).sum()),
+            "counted_empty": int((without & results.is_empty).sum()),
+            "counted_more_gold_than_k": int((used & (questions.gold > cut.at)).sum()),
+        }
+
+
+def _measurement(measure: str, k: int | None, found: Estimate, *, reason: str | None, n: int, excluded: dict[str, int],
+                 interval: Interval | None = None, method: str | None = None) -> dict[str, Any]:
+    known = reason is None and found.value is not None
+    ends = (interval or found.interval) if known else None
+    how = method or (found.method + ("; clipped to [0, 1]" if found.clipped else ""))
+    return {
+        "measure": measure, "k": k, "value": found.value if known else None, "reason": None if known else reason, "n": n,
+        "excluded": [{"reason": why, "count": count} for why, count in sorted(excluded.items()) if count],
+        "low": ends.low if ends else None, "high": ends.high if ends else None, "method": how if known else None,
+    }
+
+
+def _macro_reason(cut: Cut) -> str | None:
+    questions = cut.questions
+    if questions.labelled.kind != "published" and not len(cut.finds.weight):
+        return "no_rejection_sample"
+    complete = estimators.completeness(questions.gold, cut.finds)
+    return "macro_unreliable" if complete is not None and complete < UNRELIABLE_BELOW else None
+
+
+def _facets(cut: Cut) -> Parts | None:
+    """Facets delivered and facets of each question; a gold without a facet is its own. None where there are none."""
+    questions = cut.questions
+    names = questions.labelled.gold.column("facet")
+    if names.null_count == len(names):
+        return None
+    rows = np.flatnonzero(questions.confirmed)
+    facet = [name if name is not None else row for row, name in enumerate(names.to_pylist())]
+    hit = cut.results.low <= cut.at
+    got: dict[tuple[int, Any], bool] = {}
+    for row in rows:
+        key = (int(questions.gold_owner[row]), facet[row])
+        got[key] = got.get(key, False) or bool(hit[row])
+    count = len(questions.ids)
+    owner = np.array([key[0] for key in got], np.int64)
+    total = np.bincount(owner, minlength=count)
+    reached = np.bincount(owner, np.array(list(got.values()), np.float64), count)
+    share: Floats = np.divide(reached, total, out=np.zeros(count), where=total > 0)
+    return Parts(share, (questions.gold > 0).astype(np.float64))
+
+
+def _unjudged(cut: Cut, mask: Mask) -> dict[str, Any]:
+    results, questions = cut.results, cut.questions
+    counts = results.unjudged(cut.at)
+    if counts is None:
+        none = Estimate(None, None, "none", 0)
+        return _measurement("unjudged", cut.k, none, reason="texts_missing", n=0, excluded={})
+    unjudged, slots, unknown = counts
+    used = mask & (slots > 0) & questions.is_labelled
+    share = np.divide(unjudged, slots, out=np.zeros(len(slots)), where=slots > 0)
+    found = Slice(cut, mask, used).estimate(Parts(share, (slots > 0).astype(np.float64)))
+    excluded = {"no_results": int((mask & (slots == 0) & questions.is_labelled).sum()),
+                "not_labelled": int((mask & ~questions.is_labelled).sum()),
+                "counted_unknown_chunk": int((used & (unknown > 0)).sum())}
+    return _measurement("unjudged", cut.k, found, reason="no_results", n=int(used.sum()), excluded=excluded) | (
+        {"reason": None} if found.value is not None else {})
+
+
+def _answerable(cut: Cut, mask: Mask) -> dict[str, Any]:
+    """Share of labelled questions with gold, weighted finds of questions without confirmed gold included."""
+    questions = cut.questions
+    used = mask & questions.is_labelled
+    den = estimators.macro_ht(cut.got, questions.gold, cut.finds).den
+    found = Slice(cut, mask, used).estimate(Parts(den, np.ones(len(den))))
+    interval, method = None, None
+    if found.value == 0 and (upper := clopper_upper(0, found.units)) is not None:
+        interval, method = Interval(0.0, upper), "clopper_pearson, one-sided"
+    reason = None if found.value is not None else "no_labelled_question"
+    return _measurement("answerable", None, found, reason=reason, n=int(used.sum()), interval=interval, method=method,
+                        excluded={"not_labelled": int((mask & ~questions.is_labelled).sum())})

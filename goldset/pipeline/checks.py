@@ -1,0 +1,127 @@
+"""An audit of any set with its runs and logs, joined with recall and the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from goldset.config import Config
+from goldset.errors import DataError, UsageError, nearest
+from goldset.formats.sets import LabelledSet
+from goldset.store import write_json, write_text
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Findings of an audit, the scores beside them (None where nothing was scored), and the verdict on the set."""
+
+    labelled: LabelledSet
+    findings: pa.Table
+    measurements: pa.Table | None
+
+    @property
+    def verdict(self) -> str:
+        """pass, warn, fail or insufficient."""
+        from goldset.audit import overall
+
+        return overall(self.findings)
+
+    def measurements_json(self) -> dict[str, Any]:
+        """The recall document."""
+        from goldset.report import render_measurements_json
+        from goldset.schemas import empty
+
+        return render_measurements_json(self.measurements if self.measurements is not None else empty("measurements"))
+
+    def write_html(self, path: Path) -> None:
+        """The report as one self-contained page."""
+        from goldset.report import render_html
+
+        write_text(path, render_html(self.labelled.label, self.findings, self.measurements,
+                                     summary=self.labelled.manifest))
+
+
+def audit_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, logs: Path | None = None, logs_text: str = "text",
+              eval_k: int | None = None, retrieve_k: int | None = None, serving_k: int | None = None,
+              served: str | None = None, with_dense: bool = False, families: Mapping[str, str] | None = None,
+              quiet: bool = False) -> Outcome:
+    """Audit a set that anybody made -> Outcome, with recall at the k that are known."""
+    from goldset.audit import audit_set
+
+    tables = dict(runs)
+    served = served or next(iter(tables), None)
+    if served is not None and served not in tables:
+        raise UsageError(f"--served {served}: no run of that name; {nearest(served, tables)}")
+    if with_dense:
+        tables["dense"] = dense_run(labelled, quiet=quiet)
+    findings = audit_set(labelled, tables, families=families, eval_k=eval_k, retrieve_k=retrieve_k, serving_k=serving_k,
+                         served_system=served, log_questions=read_questions(logs, logs_text) if logs else None,
+                         quiet=quiet)
+    return Outcome(labelled, findings, _scores(labelled, tables, [serving_k, retrieve_k, eval_k]))
+
+
+def _scores(labelled: LabelledSet, runs: Mapping[str, pa.Table], ks: list[int | None]) -> pa.Table | None:
+    from goldset.metrics import score
+
+    cutoffs = sorted({k for k in ks if k is not None})
+    return score(labelled, dict(runs), ks=cutoffs) if runs and cutoffs and len(labelled.gold) else None
+
+
+def read_questions(path: Path, text_field: str) -> pa.Table:
+    """A question log (JSONL) -> table with the column text: the distinct texts, in order. Bad lines are passed over."""
+    from goldset.config import LogSource
+    from goldset.formats.logs import read_log
+    from goldset.questions import mask
+    from goldset.text import question_key
+
+    source = LogSource(path=path, format="csv" if ".csv" in path.name else "jsonl", text=text_field)
+    events = read_log(source, path, mask=mask, max_line_bytes=1_000_000).events
+    texts: dict[str, str] = {}
+    for text in events.column("text").to_pylist():
+        texts.setdefault(question_key(text), text)
+    texts.pop("", None)
+    if not texts:
+        raise DataError(f"{path}: no line has a question in the field '{text_field}'; name the field with --logs-text")
+    return pa.table({"text": pa.array(texts.values(), pa.string())})
+
+
+def dense_run(labelled: LabelledSet, *, depth: int = 200, quiet: bool = False) -> pa.Table:
+    """Our encoder over the set's corpus -> run of a system called dense."""
+    from goldset.retrievers import dense_search
+
+    if labelled.corpus is None or labelled.questions is None:
+        raise DataError(f"{labelled.label}: --with dense needs texts; add --questions FILE and --corpus FILE")
+    return dense_search(questions=labelled.questions, chunks=labelled.corpus.chunks, depth=depth, quiet=quiet)
+
+
+def split_runs(run: pa.Table, systems: Mapping[str, Any]) -> dict[str, pa.Table]:
+    """A run table of several systems -> one table a system."""
+    return {name: run.filter(pc.equal(run.column("system"), name)) for name in systems}
+
+
+def audit_version(path: Path, run: pa.Table, config: Config) -> Outcome:
+    """Audit and score a version that was built here; both tables and the report are kept in its folder."""
+    from goldset.audit import audit_set
+    from goldset.formats.published import read_published
+    from goldset.pipeline.stages import audit_only
+    from goldset.report import render_json
+
+    labelled = read_published(path)
+    runs = split_runs(run, config.systems)
+    scoring = config.scoring
+    findings = audit_set(labelled, runs, families={name: config.family(name) for name in config.systems},
+                         eval_k=scoring.evaluated_k, retrieve_k=scoring.retrieved_k, serving_k=scoring.served_k,
+                         served_system=scoring.system, audit_only=audit_only(config))
+    outcome = Outcome(labelled, findings, _scores(labelled, runs, [scoring.served_k, scoring.retrieved_k,
+                                                                   scoring.evaluated_k]))
+    write_json(path / "audit.json", render_json(findings))
+    write_json(path / "recall.json", outcome.measurements_json())
+    outcome.write_html(path / "report.html")
+    return outcome
+
+

@@ -1,0 +1,82 @@
+"""What a version says about how it was made."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import Any
+
+import pyarrow as pa
+
+from goldset.config import Config
+from goldset.gold import GoldTables
+from goldset.pipeline.runner import Artifacts
+from goldset.schemas import canonical_hash
+
+
+def manifest_of(config: Config, artifacts: Artifacts, tables: dict[str, pa.Table], made: GoldTables, *,
+                queue: pa.Table, labels: pa.Table, progress: dict[str, Any], partial: bool) -> dict[str, Any]:
+    """Config, seed, fingerprints, systems, judge and its card, agreement, sampling, counts, people's hours."""
+    questions, spans = tables["questions"], tables["spans"]
+    answerable = set(tables["gold"].column("question_id").to_pylist())
+    pool = artifacts.report("pool")
+    return {
+        "schema": "goldset.version/1", "name": config.project.name, "partial": partial,
+        "made_with": {name: version(name) for name in ("goldset-rebuilder", "numpy", "pyarrow", "pandas")},
+        "config": config.resolved(), "seed": config.project.seed,
+        "artifacts": {ref.stage: ref.key for ref in artifacts.refs.values()},
+        "corpus": {"documents": len(artifacts.table("documents")), "chunks": len(tables["chunks"]),
+                   "spans": len(spans), "sha": canonical_hash(tables["chunks"], "chunks")},
+        "questions": {"drops": artifacts.table("drops").to_pylist(), **artifacts.report("questions")},
+        "unit": config.questions.unit, "pool": {"depth": config.pool.depth, **pool},
+        "systems": {name: {"kind": system.kind, "family": config.family(name), "audit_only": system.audit_only}
+                    for name, system in config.systems.items()},
+        "scoring": config.scoring.model_dump(mode="json"),
+        "judge": {**artifacts.report("judge")["judge"], "family": config.judge.family, "kind": config.judge.kind},
+        "card": judge_card(config, artifacts, queue=queue, labels=labels),
+        "agreement": agreement_of(queue, labels), "sampling": {"profile": config.review.profile, **made.sampling},
+        "read_in_full": made.read_in_full, "relevant_from": None,
+        "people": {name: progress[name] for name in ("items", "answered", "waves", "assessors", "seconds")},
+        "reading": reading_of(config, artifacts, queue),
+        "counts": {"questions": len(questions), "draws": sum(questions.column("draws").to_pylist()),
+                   "answerable": len(answerable), "judgments": len(tables["judgments"]), "gold": len(tables["gold"]),
+                   "items": len(queue), "labels": len(labels)},
+    }
+
+
+def judge_card(config: Config, artifacts: Artifacts, *, queue: pa.Table, labels: pa.Table) -> dict[str, Any]:
+    """The judge measured against people's decisions, and which systems it is not independent of."""
+    from goldset.judges import independence, judge_card
+    from goldset.review import resolve
+    from goldset.stats.sampling import inclusion_probabilities
+
+    decisions = resolve(queue=queue, labels=labels)
+    card: dict[str, Any] = judge_card(
+        verdicts=artifacts.table("verdicts"), decisions=decisions,
+        probabilities=inclusion_probabilities(queue, decisions), candidates=artifacts.table("candidates"))
+    card["independence"] = independence(config.judge.family, {name: config.family(name) for name in config.systems})
+    return card
+
+
+def agreement_of(queue: pa.Table, labels: pa.Table) -> dict[str, Any]:
+    """Two people on the same pairs, before adjudication (STATISTICS 10)."""
+    from goldset.review import paired_labels
+    from goldset.stats.agreement import two_raters
+
+    pairs = paired_labels(queue=queue, labels=labels)
+    told = pairs[pairs["relevant_a"].notna() & pairs["relevant_b"].notna()]
+    a, b = told["relevant_a"].astype(bool), told["relevant_b"].astype(bool)
+    return {"pairs": len(pairs), "cannot_tell": len(pairs) - len(told),
+            **two_raters(int((a & b).sum()), int((a & ~b).sum()), int((~a & b).sum()), int((~a & ~b).sum()))}
+
+
+def reading_of(config: Config, artifacts: Artifacts, queue: pa.Table) -> dict[str, Any]:
+    """Items, words and hours that people read, against reading the whole pool."""
+    from goldset.metrics import reading_hours
+
+    words = dict(zip(*(artifacts.table("spans").column(name).to_pylist() for name in ("span_id", "words")), strict=True))
+    pool = [words[span] for span in artifacts.table("candidates").column("span_id").to_pylist()]
+    read = [words[span] for span in queue.column("span_id").to_pylist()]
+    rate = {"seconds_base": config.review.seconds_base, "words_per_minute": config.review.words_per_minute}
+    return {"pool_items": len(pool), "pool_words": sum(pool), "pool_hours": reading_hours(len(pool), sum(pool), **rate),
+            "read_items": len(read), "read_words": sum(read), "read_hours": reading_hours(len(read), sum(read), **rate),
+            "share_of_words": sum(read) / sum(pool) if sum(pool) else None}

@@ -1,0 +1,172 @@
+"""Around the people: open the queue, carry what is known, grow it wave by wave, publish when it is closed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from goldset.config import Config
+from goldset.errors import ReviewIncomplete
+from goldset.gold import build_gold, export_set, write_version
+from goldset.pipeline.checks import Outcome, audit_version
+from goldset.pipeline.manifest import manifest_of
+from goldset.pipeline.runner import Artifacts, Runner, Say, finished, plain, silent
+from goldset.store import Workspace, read_json
+
+if TYPE_CHECKING:
+    from goldset.review import ReviewStore
+
+
+def campaign_of(artifacts: Artifacts) -> str:
+    """The name under which people's answers to this rebuild are kept."""
+    campaign: str = artifacts.table("queue").column("campaign")[0].as_py()
+    return campaign
+
+
+def store_of(config: Config, artifacts: Artifacts) -> ReviewStore:
+    """The review database, limited to this rebuild."""
+    from goldset.review import ReviewStore
+
+    return ReviewStore(config.review_url, campaign=campaign_of(artifacts))
+
+
+def open_review(config: Config, artifacts: Artifacts) -> dict[str, Any]:
+    """Put the queue before people, answer what earlier rebuilds know, and return the progress. Harmless if repeated."""
+    from goldset.review import ReviewStore, carried_labels
+
+    store = store_of(config, artifacts)
+    new = store.append_queue(artifacts.table("queue"))
+    store.set_passages(questions=artifacts.table("questions"), spans=artifacts.table("spans"),
+                       documents=artifacts.table("documents"))
+    if new:
+        everything = ReviewStore(config.review_url)
+        carried = carried_labels(queue=store.queue(), labels=everything.labels(), spans=artifacts.table("spans"),
+                                 campaign=campaign_of(artifacts))
+        store.append_labels(carried)
+    return grow(config, artifacts)
+
+
+def grow(config: Config, artifacts: Artifacts) -> dict[str, Any]:
+    """Append the waves that the answers call for; returns the progress (status() of the review)."""
+    from goldset.review import next_wave, status
+
+    store = store_of(config, artifacts)
+    while len(wave := next_wave(
+            queue=store.queue(), labels=store.labels(), candidates=artifacts.table("candidates"),
+            verdicts=artifacts.table("verdicts"), spans=artifacts.table("spans"), config=config.review,
+            seed=config.project.seed)):
+        store.append_queue(wave)
+    return status(queue=store.queue(), labels=store.labels())
+
+
+def review_progress(config: Config) -> dict[str, Any]:
+    """How far the review of the last rebuild is, waves added."""
+    return grow(config, finished(config))
+
+
+def replay_review(config: Config, *, say: Say = silent) -> dict[str, Any]:
+    """Let the recorded assessors of [review] replay answer, wave by wave, until nothing more is asked."""
+    from goldset.review import replay
+
+    assert config.review.replay is not None, "the caller checks that a replay file is configured"
+    artifacts = finished(config)
+    store = store_of(config, artifacts)
+    while True:
+        progress = grow(config, artifacts)
+        labels = replay(items=store.queue(), path=config.path(config.review.replay),
+                        questions=artifacts.table("questions"), spans=artifacts.table("spans"),
+                        links=artifacts.table("span_links"), chunks=artifacts.table("chunks"), labels=store.labels())
+        if not labels:
+            return progress
+        store.append_labels(labels)
+        say(f"review: wave {progress['waves']}, {len(labels)} answers")
+
+
+@dataclass(frozen=True)
+class Published:
+    """A version: where it lies, whether it is new, its manifest, its audit and its scores."""
+
+    path: Path
+    new: bool
+    manifest: dict[str, Any]
+    outcome: Outcome
+
+    def summary(self) -> dict[str, Any]:
+        """The JSON answer of ``goldset publish``."""
+        from goldset.report import render_json
+
+        return {"version": self.path.name, "path": str(self.path), "new": self.new, "partial": self.manifest["partial"],
+                "content_hash": self.manifest["content_hash"], "counts": self.manifest["counts"],
+                "audit": render_json(self.outcome.findings),
+                "measurements": self.outcome.measurements_json()}
+
+    def text(self) -> str:
+        """The answer on a terminal."""
+        from goldset.report import render_terminal
+
+        counts = self.manifest["counts"]
+        head = [f"{self.manifest['name']}/{self.path.name}" + ("" if self.new else ": nothing changed, same version")
+                + ("  PARTIAL: the review is not complete" if self.manifest["partial"] else ""),
+                f"  {counts['questions']} questions ({counts['draws']} draws), {counts['answerable']} with an answer; "
+                f"{counts['gold']} gold spans, {counts['judgments']} judgments by people",
+                f"  content hash {self.manifest['content_hash']}", ""]
+        return "\n".join(head) + render_terminal(self.outcome.findings, self.outcome.measurements)
+
+
+def publish(config: Config, *, partial: bool = False, runner: Runner = plain, say: Say = silent) -> Published:
+    """Labels -> a version, audited and scored.
+
+    Raises:
+        ReviewIncomplete: items wait for people, or two people differ and nobody adjudicated (unless
+            ``partial``).
+    """
+    artifacts = finished(config)
+    workspace = Workspace(config.workspace).open()
+    with workspace.lock("publish"):
+        progress = grow(config, artifacts)
+        if not partial:
+            _refuse_incomplete(progress, config)
+        path, new = runner("publish", lambda: _write(config, artifacts, partial, progress))
+        outcome = runner("audit", lambda: audit_version(path, artifacts.table("run"), config))
+    say(f"publish: {path}" + ("" if new else " (nothing changed)"))
+    return Published(path, new, read_json(path / "manifest.json"), outcome)
+
+
+def _refuse_incomplete(progress: dict[str, Any], config: Config) -> None:
+    if progress["open"] or progress["conflicts"]:
+        waits = ", ".join(f"{count['open']} {reason}" for reason, count in sorted(progress["reasons"].items())
+                          if count["open"])
+        raise ReviewIncomplete(
+            f"{progress['open']} of {progress['items']} items wait for people ({waits or 'none'}), "
+            f"{progress['conflicts']} conflicts wait for a third; go on with 'goldset review serve', or publish what is "
+            "there with --partial")
+
+
+def _write(config: Config, artifacts: Artifacts, partial: bool, progress: dict[str, Any]) -> tuple[Path, bool]:
+    """Tables, manifest and exports of the version, whole or not at all."""
+    from goldset.formats.published import read_published
+    from goldset.review import resolve
+    from goldset.stats.sampling import inclusion_probabilities
+
+    store = store_of(config, artifacts)
+    queue, labels = store.queue(), store.labels()
+    decisions = resolve(queue=queue, labels=labels)
+    made = build_gold(decisions=decisions, probabilities=inclusion_probabilities(queue, decisions), queue=queue,
+                      spans=artifacts.table("spans"), candidates=artifacts.table("candidates"))
+    tables: dict[str, pa.Table] = {name: artifacts.table(name)
+                                   for name in ("questions", "spans", "span_links", "chunks")}
+    tables |= {"judgments": made.judgments, "gold": made.gold}
+    manifest = manifest_of(config, artifacts, tables, made, queue=queue, labels=labels, progress=progress,
+                           partial=partial)
+
+    def finish(folder: Path) -> None:
+        export_set(read_published(folder), folder)
+
+    return write_version(config.workspace / "gold" / config.project.name, tables, manifest, finish)
+
+
+__all__ = ["Published", "campaign_of", "grow", "open_review", "publish", "replay_review",
+           "review_progress", "store_of"]

@@ -1,0 +1,151 @@
+"""Findings, measurements and what is known of a set -> one self-contained HTML page: no script, no network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import pyarrow as pa
+
+from goldset.audit import by_check, decides, limits
+from goldset.errors import MissingExtra
+from goldset.report.plots import Mark, interval_plot
+from goldset.report.summary import TITLES, headline, measure_name, number
+
+ORDER = ("circularity", "leakage", "k_mismatch", "completeness", "integrity")
+# What a check's interval plot shows: the reasons that share one scale, and the name of that scale.
+PLOTS: dict[str, tuple[tuple[str, ...], str]] = {
+    "circularity": (("healthy", "truncated", "circular", "suspected", "low", "inconclusive", "too_few", "too_shallow"),
+                    "share of gold outside the top 50"),
+    "leakage": (("none", "leak", "strong", "inconclusive"), "AUC against real questions (0.5: alike)"),
+    "k_mismatch": (("recall",), "recall"),
+    "completeness": (("complete", "incomplete", "inconclusive", "pool_only"), "share of the gold that the set holds"),
+}
+
+
+def render_html(title: str, findings: pa.Table, measurements: pa.Table | None = None,
+                summary: Mapping[str, Any] | None = None) -> str:
+    """Table findings, table measurements, facts about the set -> the text of one HTML file.
+
+    Args:
+        title: name of the set, e.g. ``demo/v1``.
+        findings: table findings.
+        measurements: table measurements, shown as a table and a plot of recall.
+        summary: facts worth showing: a mapping of group (pool, judge, people, cost …) to a mapping of label to value;
+            a value that is not a mapping goes to the group "The set".
+
+    Raises:
+        MissingExtra: jinja2 or matplotlib is not installed.
+    """
+    verdicts = by_check(findings)
+    sections = [_section(check, verdicts[check], findings) for check in (*ORDER, *(set(verdicts) - set(ORDER)))
+                if check in verdicts]
+    rows = [] if measurements is None else measurements.to_pylist()
+    return str(_template().render(
+        title=title, first=headline(findings), sections=sections, verdicts=verdicts, titles=TITLES,
+        key_number=_key_number(rows, findings), measurements=[_measured(row) for row in rows],
+        recall_plot=_recall_plot(rows), groups=_groups(summary or {}),
+        limits=[(name.replace("_", " "), f"{value:g}", doc) for name, value, doc in limits()]))
+
+
+@cache
+def _template() -> Any:
+    try:
+        import jinja2
+    except ImportError as error:
+        raise MissingExtra("the HTML report", "all") from error
+    source = resources.files("goldset.report").joinpath("template.html").read_text(encoding="utf-8")
+    environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True,
+                                     undefined=jinja2.StrictUndefined)
+    return environment.from_string(source)
+
+
+def _section(check: str, verdict: str, findings: pa.Table) -> dict[str, Any]:
+    """One property: its words, the numbers shown beside them, its plot and the plot in words."""
+    rows = [row for row in findings.to_pylist() if row["check"] == check]
+    for row in rows:
+        row["number"] = number(row["measured"], row["low"], row["high"]) if row["measured"] is not None else ""
+        row["word"] = row["reason"].replace("_", " ").replace(":", ": ")
+        row["who"] = "" if row["subject"] == "all" else row["subject"]
+    title, question = TITLES.get(check, (check, ""))
+    svg, said = _plot(check, rows)
+    return {"check": check, "title": title, "question": question, "verdict": verdict, "plot": svg, "plot_text": said,
+            "words": [row for row in rows if decides(check, row["reason"])],
+            "shown": [row for row in rows if not decides(check, row["reason"])]}
+
+
+def _plot(check: str, rows: list[dict[str, Any]]) -> tuple[str, str]:
+    reasons, axis = PLOTS.get(check, ((), ""))
+    kept = [row for row in rows if row["reason"].split("@")[0] in reasons and row["measured"] is not None]
+    if check == "leakage":  # absolute signs and the proof stand on other scales
+        kept = [row for row in kept if row["low"] is not None]
+    if not kept:
+        return "", ""
+    marks = [Mark(row["reason"].replace("@", " at ") if check == "k_mismatch" else
+                  "this set" if row["subject"] in ("all", "pool") else row["subject"],
+                  row["measured"], row["low"], row["high"], row["verdict"]) for row in kept]
+    thresholds = {row["threshold"] for row in kept if row["threshold"] is not None}
+    line = thresholds.pop() if len(thresholds) == 1 else None
+    return interval_plot(marks, name=check, axis=axis, threshold=line), _alternative(marks, axis, line)
+
+
+def _alternative(marks: list[Mark], axis: str, threshold: float | None) -> str:
+    """A plot in words, for those who cannot see it."""
+    said = "; ".join(f"{mark.label} {number(mark.value, mark.low, mark.high)}" for mark in marks)
+    return f"{axis[0].upper()}{axis[1:]}: {said}." + (f" Threshold {threshold:g}." if threshold is not None else "")
+
+
+def _recall_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [row for row in rows if row["measure"] == "recall" and row["slice"] == "all" and row["value"] is not None]
+
+
+def _recall_plot(rows: list[dict[str, Any]]) -> tuple[str, str]:
+    kept = _recall_rows(rows)
+    if not kept:
+        return "", ""
+    marks = [Mark(f"{row['system']} at {row['k']}", row["value"], row["low"], row["high"], "pass") for row in kept]
+    return interval_plot(marks, name="recall", axis="recall"), _alternative(marks, "recall", None)
+
+
+def _key_number(rows: list[dict[str, Any]], findings: pa.Table) -> str:
+    """The number in question: the first recall measured, else the first that the audit shows; empty without any."""
+    for row in _recall_rows(rows):
+        return f"{measure_name(row)} of {row['system']}: {number(row['value'], row['low'], row['high'])}"
+    for row in findings.to_pylist():
+        if row["reason"].startswith("recall@"):
+            return f"{row['reason']} of {row['subject']}: {number(row['measured'], row['low'], row['high'])}"
+    return ""
+
+
+def _measured(row: dict[str, Any]) -> dict[str, Any]:
+    return {"system": row["system"], "measure": measure_name(row), "slice": row["slice"], "n": row["n"],
+            "value": f"{row['value']:.3f}" if row["value"] is not None else f"none: {row['reason']}",
+            "interval": f"{row['low']:.3f} to {row['high']:.3f}" if row["low"] is not None and row["high"] is not None
+            else "none", "excluded": ", ".join(f"{item['count']} {item['reason']}" for item in row["excluded"])}
+
+
+def _groups(summary: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:
+    groups: dict[str, list[tuple[str, str]]] = {}
+    for name, value in summary.items():
+        if isinstance(value, Mapping):
+            groups.setdefault(name, []).extend((str(label), _fact(fact)) for label, fact in value.items())
+        else:
+            groups.setdefault("The set", []).append((name, _fact(value)))
+    return [(name.replace("_", " "), [(label.replace("_", " "), fact) for label, fact in facts])
+            for name, facts in groups.items() if facts]
+
+
+def _fact(value: Any) -> str:
+    if value is None:
+        return "not known"
+    if isinstance(value, float):
+        return f"{value:,.3f}".rstrip("0").rstrip(".")
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{label} {_fact(inner)}" for label, inner in value.items())
+    if isinstance(value, list | tuple | set | frozenset):
+        return ", ".join(_fact(inner) for inner in value)
+    return str(value)

@@ -1,0 +1,79 @@
+"""Interval plots as inline SVG: no date, no random ids, colours from the page's style sheet."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from goldset.errors import MissingExtra
+
+_INK = "#010203"
+_COLOURS = {"fail": "#010204", "warn": "#010205", "insufficient": "#010206", "pass": "#010207"}
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One line of a plot: a value with its interval (None where there is none) and the verdict that colours it."""
+
+    label: str
+    value: float
+    low: float | None
+    high: float | None
+    verdict: str
+
+
+def interval_plot(marks: Sequence[Mark], *, name: str, axis: str, threshold: float | None = None,
+                  limits: tuple[float, float] | None = (0.0, 1.0)) -> str:
+    """Marks -> an ``<svg>`` element, one row a mark, a dashed line at the threshold; ids start with ``name``.
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+    """
+    try:
+        import matplotlib as mpl
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtra("plots in the report", "all") from error
+    style: Any = {"svg.hashsalt": "goldset", "svg.fonttype": "none", "font.size": 10, "text.color": _INK,
+             "axes.edgecolor": _INK, "axes.labelcolor": _INK, "xtick.color": _INK, "ytick.color": _INK,
+             "font.family": "sans-serif"}
+    with mpl.rc_context():
+        mpl.rcdefaults()  # the user's own style must not change the report
+        mpl.rcParams.update(style)
+        figure = Figure(figsize=(4.6, 0.75 + 0.32 * len(marks)), layout="constrained")
+        axes = figure.add_subplot()
+        for row, mark in enumerate(marks):
+            colour = _COLOURS[mark.verdict]
+            if mark.low is not None and mark.high is not None:
+                axes.plot([mark.low, mark.high], [row, row], color=colour, linewidth=2.5, solid_capstyle="butt")
+            axes.plot([mark.value], [row], "o", color=colour, markersize=6)
+        if threshold is not None:
+            axes.axvline(threshold, color=_INK, linewidth=1, linestyle=(0, (4, 3)))
+        axes.set_yticks(range(len(marks)), [mark.label for mark in marks])
+        axes.set_ylim(len(marks) - 0.4, -0.6)
+        if limits is not None:
+            axes.set_xlim(*limits)
+        axes.set_xlabel(axis)
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        axes.tick_params(axis="y", length=0)
+        out = io.StringIO()
+        nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        figure.savefig(out, format="svg", transparent=True, metadata=nothing)
+    return _inline(out.getvalue(), name)
+
+
+def _inline(svg: str, name: str) -> str:
+    """A whole SVG file -> an element for a page: no prologue, own ids, colours of the page, hidden from readers."""
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'<g id="[^"]*">', "<g>", svg)
+    svg = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', svg)
+    svg = re.sub(r'href="#([^"]+)"', rf'href="#{name}-\1"', svg)
+    svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{name}-\1)", svg)
+    svg = svg.replace(_INK, "currentColor")
+    for verdict, colour in _COLOURS.items():
+        svg = svg.replace(colour, f"var(--{verdict})")
+    return svg.replace("<svg ", '<svg aria-hidden="true" focusable="false" ', 1)

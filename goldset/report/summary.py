@@ -1,0 +1,63 @@
+"""Findings -> the answer that stands first in every report: believed or not, the one reason, the one next step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from goldset.audit import decides, overall
+
+ANSWERS = {
+    "fail": "No: the number cannot be believed as it stands.",
+    "warn": "With care: something speaks against the number, nothing disproves it.",
+    "insufficient": "Not known: nothing speaks against the number, but not every check could decide.",
+    "pass": "Yes, as far as these checks can see.",
+}
+TITLES = {
+    "integrity": ("Integrity", "Do ids resolve, and does anything stand twice?"),
+    "circularity": ("Circularity", "Did a system choose the gold that it is scored on?"),
+    "leakage": ("Lexical leakage", "Were the questions written from the passages that answer them?"),
+    "k_mismatch": ("k mismatch", "Is recall quoted at the k that reaches the reader?"),
+    "completeness": ("Completeness", "Does the gold stop at the first passage somebody found?"),
+}
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The first screen: verdict, the answer to "can this number be believed?", one reason, one next step."""
+
+    verdict: str
+    answer: str
+    reason: str
+    step: str | None
+
+
+def headline(findings: pa.Table) -> Headline:
+    """Table findings -> Headline; the reason is the first finding, in report order, that has the overall verdict."""
+    verdict = overall(findings)
+    rows = decisive(findings)
+    row = next((row for row in rows if row["verdict"] == verdict), None)
+    if row is None:
+        return Headline(verdict, ANSWERS[verdict], "No check was run.", None)
+    reason = row["message"] if verdict != "pass" else "Ids resolve, and each property was tested and holds."
+    return Headline(verdict, ANSWERS[verdict], reason, row["remedy"])
+
+
+def decisive(findings: pa.Table) -> list[dict[str, Any]]:
+    """The rows that carry a verdict, without the numbers that are only shown."""
+    return [row for row in findings.to_pylist() if decides(row["check"], row["reason"])]
+
+
+def number(value: float | None, low: float | None = None, high: float | None = None) -> str:
+    """A number with its interval for people: 0.175 (0.120 to 0.246)."""
+    if value is None:
+        return "not measured"
+    shown = f"{value:.0f}" if value == int(value) and abs(value) > 1 else f"{value:.3f}"
+    return shown if low is None or high is None else f"{shown} ({low:.3f} to {high:.3f})"
+
+
+def measure_name(row: dict[str, Any]) -> str:
+    """``recall@10`` from a row of measurements."""
+    return str(row["measure"]) if row["k"] is None else f"{row['measure']}@{row['k']}"

@@ -1,0 +1,91 @@
+"""Your own function as a system: ``package.module:function``."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from goldset.errors import ConfigError, DataError
+from goldset.formats.lines import opaque_id
+from goldset.retrievers.base import Answer, check_known, repeated, tabulate
+
+
+class PythonRetriever:
+    """Calls ``function(questions, depth)`` once with the table questions.
+
+    The function returns rows with ``question_id`` and ``chunk_id``, best first within a question, and optionally
+    ``score``: an Arrow table, a data frame, or an iterable of mappings. Questions without rows are ``empty``; rows
+    beyond ``depth`` are cut.
+
+    Args:
+        name: system.
+        family: systems that share its index or model.
+        entry: ``package.module:function``.
+        known: ids of the corpus' chunks.
+    """
+
+    def __init__(self, name: str, family: str, *, entry: str, known: Collection[str]) -> None:
+        self.name, self.family = name, family
+        self._entry, self._known = entry, known
+        module, _, function = entry.partition(":")
+        try:
+            self._function = getattr(importlib.import_module(module), function)
+        except ModuleNotFoundError as error:
+            raise ConfigError(
+                f"[systems.{name}] entry = '{entry}': no module '{error.name}'; install it, or put its "
+                "folder on PYTHONPATH"
+            ) from error
+        except AttributeError as error:
+            raise ConfigError(
+                f"[systems.{name}] entry = '{entry}': the module has no '{function}'; "
+                "the form is package.module:function"
+            ) from error
+
+    def search(self, questions: pa.Table, depth: int) -> tuple[pa.Table, pa.Table]:
+        """Table questions -> tables run and run_status.
+
+        Raises:
+            DataError: a row without ids, a question that was not asked, or a chunk that stands twice in a list.
+        """
+        ids = questions.column("question_id").to_pylist()
+        lists: dict[str, tuple[list[str], list[float | None]]] = {question: ([], []) for question in ids}
+        for number, row in enumerate(_rows(self._function(questions, depth), self._entry), 1):
+            question, chunk = opaque_id(row.get("question_id")), opaque_id(row.get("chunk_id"))
+            if question not in lists or chunk is None:
+                raise DataError(
+                    f"[systems.{self.name}] {self._entry}, row {number}: question_id "
+                    f"{row.get('question_id')!r}, chunk_id {row.get('chunk_id')!r}; a row needs the id of "
+                    "a question that was asked and the id of a chunk"
+                )
+            chunks, scores = lists[question]
+            score = row.get("score")
+            chunks.append(chunk)
+            scores.append(None if score is None or pd.isna(score) else float(score))
+        answers = []
+        for question, (chunks, scores) in lists.items():
+            twice = repeated(chunks)
+            if twice is not None:
+                raise DataError(
+                    f"[systems.{self.name}] {self._entry}: chunk '{twice}' stands twice in the list of "
+                    f"question {question}; a list must not repeat a chunk"
+                )
+            answers.append(Answer(chunks[:depth], scores[:depth]))
+        return tabulate(self.name, self.family, ids, check_known(self.name, answers, self._known))
+
+
+def _rows(result: Any, entry: str) -> Iterable[Mapping[str, Any]]:
+    if isinstance(result, pa.Table):
+        return list(result.to_pylist())
+    if isinstance(result, pd.DataFrame):
+        return [{str(key): value for key, value in row.items()} for row in result.to_dict("records")]
+    rows = list(result) if isinstance(result, Iterable) and not isinstance(result, str | bytes) else None
+    if rows is None or not all(isinstance(row, Mapping) for row in rows):
+        raise DataError(
+            f"{entry} returned {type(result).__name__}; it must return rows with question_id and chunk_id: "
+            "an Arrow table, a data frame, or mappings"
+        )
+    return rows

@@ -1,0 +1,17 @@
+"""Verdicts -> queue -> people's labels -> decisions: waves, page, database, files, recorded assessors."""
+
+from .database import AnsweredElsewhere, Assignment, ReviewStore
+from .files import export_items, import_answers, read_answers
+from .passages import Passage, Passages
+from .queue import first_wave
+from .replay import replay
+from .resolve import paired_labels, resolve, status
+from .server import create_app, read_tokens, serve
+from .service import ReviewService
+from .waves import is_closed, next_wave
+
+__all__ = [
+    "AnsweredElsewhere", "Assignment", "Passage", "Passages", "ReviewService", "ReviewStore", "create_app",
+    "export_items", "first_wave", "import_answers", "is_closed", "next_wave", "paired_labels", "read_answers",
+    "read_tokens", "replay", "resolve", "serve", "status",
+]

@@ -1,0 +1,24 @@
+"""Canonical spans, evidence, and served(): which gold a list of chunks delivers.
+
+* ``canonical_spans``: documents and chunks -> disjoint stretches of text that people judge, with their links.
+* ``sentences``: a text -> the ranges that evidence is made of.
+* ``served``: gold and one system's run -> the smallest cut of the list that delivers each gold.
+* ``context``: the sentence before and after a span, for judge and reviewer.
+"""
+
+from goldset.spans.canonical import SpanTables, canonical_spans, shared_length
+from goldset.spans.context import context, main_span
+from goldset.spans.sentences import is_heading, is_table_row, sentences
+from goldset.spans.served import served
+
+__all__ = [
+    "SpanTables",
+    "canonical_spans",
+    "context",
+    "is_heading",
+    "is_table_row",
+    "main_span",
+    "sentences",
+    "served",
+    "shared_length",
+]

