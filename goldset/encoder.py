@@ -94,6 +94,18 @@ def load_encoder(model: str, *, dtype: str, cache: Path) -> Encoder:
     return Encoder(name=name, folder=folder, revision=content_hash(sorted(hashes.items())), dtype=resolved, cache=cache)
 
 
+def located(model: str, base: Path) -> str:
+    """A model as written in a configuration -> as ``load_encoder`` takes it: folders relative to ``base``."""
+    folder = base / model
+    return str(folder) if not model.startswith("package:") and folder.is_dir() else model
+
+
+def model_fingerprint(model: str) -> str:
+    """Hash of the files behind a model: changes when its vectors can. The model itself is not loaded."""
+    folder, _ = _resolve(model)
+    return content_hash(sorted(_file_hashes(folder).items()))
+
+
 class Encoder:
     """A sentence-transformers model with fixed shapes and a cache. ``load_encoder`` makes one."""
 

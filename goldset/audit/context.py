@@ -272,6 +272,11 @@ class Context:
         return int(holes.sum()), int(results.sum()), self.ratio(holes, results)
 
 
+def plural(count: int, one: str, many: str | None = None) -> str:
+    """A count with its noun: 1 question, 2 questions."""
+    return f"{count} {one if count == 1 else many or one + 's'}"
+
+
 def percent(share: float) -> str:
     """A share for a sentence: 13.9 %."""
     return f"{100 * share:.1f} %"

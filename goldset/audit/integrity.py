@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from goldset.audit.context import Context, percent
+from goldset.audit.context import Context, percent, plural
 from goldset.audit.verdicts import LIMITS, finding
 from goldset.text import question_key
 
@@ -37,7 +37,7 @@ class Integrity:
     def run(self, context: Context) -> list[dict[str, Any]]:
         """Context -> findings of the pre-check."""
         rows = [*_gold(context), *_questions(context), *_judged(context), *_notes(context)]
-        for system in context.runs:
+        for system in context.given:
             rows += _run(context, system)
         if not any(row["verdict"] in ("warn", "fail") for row in rows):
             labelled = context.labelled
@@ -67,7 +67,7 @@ def _gold(context: Context) -> list[dict[str, Any]]:
         rows.append(finding(
             "integrity", "all", "stale" if share > LIMITS.stale_fail else "unresolved", n=len(gold), measured=share,
             threshold=LIMITS.stale_fail,
-            message=f"{lost} of {len(gold)} gold passages are not in the corpus (first '{missing[0]}'): no system can "
+            message=f"{lost} of {len(gold)} gold passages not in the corpus (first '{missing[0]}'): no system can "
                     f"deliver them, so recall cannot exceed {_ceiling(context):.3f}."))
     rows += _empty(context) + _twins(context)
     return rows
@@ -85,7 +85,7 @@ def _empty(context: Context) -> list[dict[str, Any]]:
     if not empty:
         return []
     return [finding("integrity", "all", "empty_gold", n=len(context.span_texts), measured=len(empty),
-                    message=f"{len(empty)} gold passages have no text (first '{empty[0]}').")]
+                    message=f"{plural(len(empty), 'gold passage')} without text (first '{empty[0]}').")]
 
 
 def _twins(context: Context) -> list[dict[str, Any]]:
@@ -99,8 +99,8 @@ def _twins(context: Context) -> list[dict[str, Any]]:
     if not twice:
         return []
     return [finding("integrity", "all", "twins", n=len(context.gold), measured=len(twice),
-                    message=f"{len(twice)} passages are gold twice for one question under different ids with the same "
-                            f"text (first: question '{twice[0][0]}', '{twice[0][1]}').")]
+                    message=f"{plural(len(twice), 'passage')} gold twice for one question, under different ids with "
+                            f"the same text (first: question '{twice[0][0]}', '{twice[0][1]}').")]
 
 
 def _questions(context: Context) -> list[dict[str, Any]]:
@@ -116,7 +116,7 @@ def _questions(context: Context) -> list[dict[str, Any]]:
     if not twice:
         return []
     return [finding("integrity", "all", "duplicate_questions", n=len(table), measured=sum(len(ids) for ids in twice),
-                    message=f"{len(twice)} questions stand under several ids (first: {', '.join(twice[0][:3])}).")]
+                    message=f"{plural(len(twice), 'question')} under several ids (first: {', '.join(twice[0][:3])}).")]
 
 
 def _judged(context: Context) -> list[dict[str, Any]]:
@@ -140,8 +140,8 @@ def _run(context: Context, system: str) -> list[dict[str, Any]]:
                                     f"(first '{missing[0]}'); they count as nothing found."))
     if extra := sorted(answered - labelled):
         rows.append(finding("integrity", system, "extra_questions", n=len(answered), measured=len(extra),
-                            message=f"{system} answers {len(extra)} questions that the set does not label; "
-                                    "they are ignored."))
+                            message=f"{system} answers {plural(len(extra), 'question')} that the set does not label; "
+                                    "ignored."))
     known = context.corpus.chunks.column("chunk_id") if context.corpus else None
     where = "in the corpus"
     if known is None:

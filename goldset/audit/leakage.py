@@ -194,8 +194,8 @@ def _without_logs(values: list[Overlap], covered: list[float]) -> dict[str, Any]
                                f"{percent(high)}): they look written from it.")
     if median > LIMITS.idfcov:
         return finding("leakage", "all", "suspected", n=len(covered), measured=median, threshold=LIMITS.idfcov,
-                       message=f"Half of the questions have {percent(median)} or more of their rare wording in their "
-                               "gold; short questions do so by themselves, so compare with real ones.")
+                       message=f"The median question has {percent(median)} of its rare wording in its gold; short "
+                               "questions do so by themselves, so compare with real ones.")
     return finding("leakage", "all", "no_reference", n=len(covered), measured=median, threshold=LIMITS.idfcov,
                    message=f"Nothing stands out (median idf coverage {percent(median)}), but without real questions to "
                            "compare with that is no acquittal.")

@@ -15,8 +15,9 @@ from goldset.cli.common import json_option, result, result_json
 def command(n: int, sd: float, as_json: bool) -> None:
     """The smallest difference that so many questions can show."""
     from goldset.metrics import power
+    from goldset.stats.compare import questions_to_detect
 
-    figures = power(sd=sd, n=n)
+    figures = {**power(sd=sd, n=n), "questions_to_detect_0.03": questions_to_detect(sd, 0.03)}
     if as_json:
         result_json({"schema": "goldset.power/1", **figures})
     else:

@@ -117,9 +117,9 @@ class Caller:
             except openai.APIConnectionError as error:
                 self._meter.settle(claim, tokens=0, cost=0.0)
                 problem, asked = f"no connection ({error.__cause__ or error.message})", None
-            except openai.OpenAIError as error:
+            except (openai.OpenAIError, ValueError) as error:
                 self._meter.settle(claim, tokens=None, cost=None)
-                raise CallFailed("failed", f"unreadable answer: {error}", refused=True) from error
+                raise CallFailed("failed", f"not an answer of this API: {error}", refused=True) from error
             except BaseException:
                 self._meter.settle(claim, tokens=None, cost=None)
                 raise
@@ -136,19 +136,22 @@ class Caller:
         extra = {} if seed is None else {"seed": seed}
         answer: Any = await self._client.chat.completions.create(
             messages=list(messages), **self._settings, **extra)  # type: ignore[call-overload]
-        usage = getattr(answer, "usage", None)
-        sent, received = getattr(usage, "prompt_tokens", None), getattr(usage, "completion_tokens", None)
+        choices: Any = getattr(answer, "choices", None)
+        message = getattr(choices[0], "message", None) if isinstance(choices, list) and choices else None
+        if message is None:  # a web page, say, where the API was expected: no answer, and never stored as one
+            raise ValueError(str(answer)[:200])
+        usage, text, model = getattr(answer, "usage", None), message.content, getattr(answer, "model", None)
+        sent, received = (value if isinstance(value, int) else None for value in (
+            getattr(usage, "prompt_tokens", None), getattr(usage, "completion_tokens", None)))
         tokens = None if sent is None or received is None else sent + received
         self._meter.settle(claim, tokens=tokens, cost=self._prices.of(sent, received))
         if sent:
             self._tokens_a_byte = min(1.0, max(0.2, 1.5 * sent / _bytes(messages)))
-        choices = getattr(answer, "choices", None) or []
-        message = getattr(choices[0], "message", None) if choices else None
         return Reply(
-            text=getattr(message, "content", None) or "",
-            finish=getattr(choices[0], "finish_reason", None) if choices else None,
+            text=text if isinstance(text, str) else "",
+            finish=choices[0].finish_reason,
             refused=bool(getattr(message, "refusal", None)),
-            model=getattr(answer, "model", None),
+            model=model if isinstance(model, str) else None,
             prompt_tokens=sent,
             completion_tokens=received,
         )

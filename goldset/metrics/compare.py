@@ -22,11 +22,12 @@ _UNLIKE = 1.25
 
 
 def compare(labelled: LabelledSet, run_a: pa.Table, run_b: pa.Table, k: int, *, names: tuple[str, str] = ("A", "B"),
-            seed: int = 0) -> dict[str, Any]:
+            seed: int = 0, words: bool = True) -> dict[str, Any]:
     """Labelled set, run A, run B, k -> the paired difference of recall@k, B minus A (STATISTICS 9).
 
     Over questions with confirmed gold whose recall is known in both. A question counts as often as it was drawn; the
-    near-duplicate cluster is the unit of resampling and of the sign flips.
+    near-duplicate cluster is the unit of resampling and of the sign flips. ``words`` reads the texts, where there are
+    any, to say how many words each system serves at this k.
 
     Returns:
         JSON-able dict: systems, k, n, units, recall of each, difference, low and high (percentile bootstrap, 10,000
@@ -56,7 +57,8 @@ def compare(labelled: LabelledSet, run_a: pa.Table, run_b: pa.Table, k: int, *, 
     if units > 1 and difference is not None:
         sd = float(np.std((num - difference * den) / den.mean(), ddof=1))
     b, c = int((hits[1] & ~hits[0]).sum()), int((hits[0] & ~hits[1]).sum())
-    words = [row["words"] for row in _words(labelled, names, (run_a, run_b), k)]
+    told = [words_served(labelled, {name: run}, ks=[k])[0]["words"] if words else None
+            for name, run in zip(names, (run_a, run_b), strict=True)]
     return {
         "measure": "recall", "k": k, "system_a": names[0], "system_b": names[1], "n": int(used.sum()), "units": units,
         "recall_a": _mean(recall[0], draws), "recall_b": _mean(recall[1], draws), "difference": difference,
@@ -65,13 +67,13 @@ def compare(labelled: LabelledSet, run_a: pa.Table, run_b: pa.Table, k: int, *, 
         "p_method": "sign flips, exact" if int((num != 0).sum()) <= EXACT_UP_TO else "sign flips, 10000 draws",
         "discordant": moved, "up": int((change > 0).sum()), "down": int((change < 0).sum()), "sd": sd,
         "detectable": None if sd is None else detectable(sd, units),
-        "hit": {"gained": b, "lost": c, "p": mcnemar(b, c)}, "words_a": words[0], "words_b": words[1],
+        "hit": {"gained": b, "lost": c, "p": mcnemar(b, c)}, "words_a": told[0], "words_b": told[1],
         "excluded": {why: count for why, count in (
             ("not_labelled", int((~questions.is_labelled).sum())),
             ("no_gold", int((questions.is_labelled & (questions.gold == 0)).sum())),
             ("evidence_missing", int(((questions.gold > 0) & unknown).sum())),
             ("not_in_set", max(outside))) if count},
-        "verdict": _verdict(moved, difference, p), "warnings": _warnings(words),
+        "verdict": _verdict(moved, difference, p), "warnings": _warnings(told),
         "weighting": questions.weighting, "gold_version": labelled.label,
     }
 
@@ -93,10 +95,6 @@ def _verdict(moved: int, difference: float | None, p: float | None) -> str:
     if p < ALPHA:
         return "better" if difference > 0 else "worse"
     return "no_difference_shown"
-
-
-def _words(labelled: LabelledSet, names: tuple[str, str], runs: tuple[pa.Table, pa.Table], k: int) -> list[dict[str, Any]]:
-    return [words_served(labelled, {name: run}, ks=[k])[0] for name, run in zip(names, runs, strict=True)]
 
 
 def _warnings(words: list[float | None]) -> list[str]:

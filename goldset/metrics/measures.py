@@ -145,7 +145,10 @@ class Slice:
             found = self.estimate(parts, extra=self._unseen(parts, found.value, micro=unseen == "micro"))
         if found.value is None:
             reason = no_parts
-        return _measurement(measure, self.cut.k, found, reason=reason, n=int(self.used.sum()), excluded=self.excluded())
+        excluded = self.excluded()
+        if measure == "recall":
+            excluded["counted_more_gold_than_k"] = int((self.used & (self.cut.questions.gold > self.cut.at)).sum())
+        return _measurement(measure, self.cut.k, found, reason=reason, n=int(self.used.sum()), excluded=excluded)
 
     def _unseen(self, parts: Parts, theta: float, *, micro: bool) -> float:
         """Variance of missed gold that the sample did not show; only where it showed none at all."""
@@ -172,7 +175,6 @@ class Slice:
             "not_in_set": results.resolved.questions_outside if self.mask.all() else 0,
             "counted_missing": int((without & ~results.is_empty).sum()),
             "counted_empty": int((without & results.is_empty).sum()),
-            "counted_more_gold_than_k": int((used & (questions.gold > cut.at)).sum()),
         }
 
 
@@ -230,8 +232,8 @@ def _unjudged(cut: Cut, mask: Mask) -> dict[str, Any]:
     excluded = {"no_results": int((mask & (slots == 0) & questions.is_labelled).sum()),
                 "not_labelled": int((mask & ~questions.is_labelled).sum()),
                 "counted_unknown_chunk": int((used & (unknown > 0)).sum())}
-    return _measurement("unjudged", cut.k, found, reason="no_results", n=int(used.sum()), excluded=excluded) | (
-        {"reason": None} if found.value is not None else {})
+    reason = None if found.value is not None else "no_results"
+    return _measurement("unjudged", cut.k, found, reason=reason, n=int(used.sum()), excluded=excluded)
 
 
 def _answerable(cut: Cut, mask: Mask) -> dict[str, Any]:

@@ -33,17 +33,37 @@ class Outcome:
 
     def measurements_json(self) -> dict[str, Any]:
         """The recall document."""
-        from goldset.report import render_measurements_json
+        from goldset.report import render_recall_json
         from goldset.schemas import empty
 
-        return render_measurements_json(self.measurements if self.measurements is not None else empty("measurements"))
+        return render_recall_json(self.measurements if self.measurements is not None else empty("measurements"))
 
     def write_html(self, path: Path) -> None:
         """The report as one self-contained page."""
         from goldset.report import render_html
 
         write_text(path, render_html(self.labelled.label, self.findings, self.measurements,
-                                     summary=self.labelled.manifest))
+                                     summary=facts(self.labelled.manifest)))
+
+
+def facts(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Manifest of a version -> what the report shows of pool, judge, people and cost; nothing for foreign sets."""
+    if "counts" not in manifest:
+        return {}
+    pool, judge, reading = manifest["pool"], manifest["judge"], manifest["reading"]
+    return {
+        "The set": {**manifest["counts"], "content hash": manifest["content_hash"],
+                    "review complete": "no" if manifest["partial"] else "yes"},
+        "Pool": {"depth": pool["depth"], **{name.replace("_", " "): round(value, 1)
+                                            for name, value in pool["per_question"].items()}},
+        "Judge": {"kind": judge["kind"], "family": judge["family"],
+                  "independence": "; ".join(manifest["card"]["independence"]) or "of every system"},
+        "People": {"profile": manifest["sampling"]["profile"], "waves": manifest["people"]["waves"],
+                   "rejections read": f"{manifest['sampling']['sampled']} of {manifest['sampling']['rejections']}",
+                   "found among them": manifest["sampling"]["found"]},
+        "Cost": {"words read": reading["read_words"], "words in the pool": reading["pool_words"],
+                 "hours, read": round(reading["read_hours"], 1), "hours, everything": round(reading["pool_hours"], 1)},
+    }
 
 
 def audit_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, logs: Path | None = None, logs_text: str = "text",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from goldset.config import Config
 from goldset.errors import ReviewIncomplete
@@ -35,31 +37,64 @@ def store_of(config: Config, artifacts: Artifacts) -> ReviewStore:
 
 def open_review(config: Config, artifacts: Artifacts) -> dict[str, Any]:
     """Put the queue before people, answer what earlier rebuilds know, and return the progress. Harmless if repeated."""
-    from goldset.review import ReviewStore, carried_labels
-
     store = store_of(config, artifacts)
-    new = store.append_queue(artifacts.table("queue"))
+    store.append_queue(artifacts.table("queue"))
     store.set_passages(questions=artifacts.table("questions"), spans=artifacts.table("spans"),
                        documents=artifacts.table("documents"))
-    if new:
-        everything = ReviewStore(config.review_url)
-        carried = carried_labels(queue=store.queue(), labels=everything.labels(), spans=artifacts.table("spans"),
-                                 campaign=campaign_of(artifacts))
-        store.append_labels(carried)
     return grow(config, artifacts)
 
 
 def grow(config: Config, artifacts: Artifacts) -> dict[str, Any]:
-    """Append the waves that the answers call for; returns the progress (status() of the review)."""
-    from goldset.review import next_wave, status
+    """Append the waves that the answers call for, carried ones too; returns the progress (status() of the review)."""
+    from goldset.review import status
 
     store = store_of(config, artifacts)
-    while len(wave := next_wave(
-            queue=store.queue(), labels=store.labels(), candidates=artifacts.table("candidates"),
-            verdicts=artifacts.table("verdicts"), spans=artifacts.table("spans"), config=config.review,
-            seed=config.project.seed)):
+    make = wave_maker(config, artifacts)
+    while True:
+        carried = _carry(config, artifacts, store)
+        wave = make(store.queue(), store.labels())
+        if not carried and not len(wave):
+            return status(queue=store.queue(), labels=store.labels())
         store.append_queue(wave)
-    return status(queue=store.queue(), labels=store.labels())
+
+
+def wave_maker(config: Config, artifacts: Artifacts) -> Callable[[pa.Table, pa.Table], pa.Table]:
+    """The function queue, labels -> rows to append, for this rebuild."""
+    from goldset.review import next_wave
+
+    tables = {name: artifacts.table(name) for name in ("candidates", "verdicts", "spans")}
+    return lambda queue, labels: next_wave(queue=queue, labels=labels, config=config.review, seed=config.project.seed,
+                                           **tables)
+
+
+def corpus_search(artifacts: Artifacts) -> Callable[[str], list[str]]:
+    """Words -> span ids, best first: the search box of the page."""
+    from goldset.lexical import BM25Index
+    from goldset.text import tokenize
+
+    spans = artifacts.table("spans")
+    index = BM25Index.build(spans.column("span_id").to_pylist(),
+                            [tokenize(text) for text in spans.column("text").to_pylist()])
+    return lambda words: [span for span, _ in index.search(tokenize(words), 20)]
+
+
+def _carry(config: Config, artifacts: Artifacts, store: ReviewStore) -> int:
+    """Answer the open items that an earlier rebuild's people have answered."""
+    from goldset.judges import load_rubric
+    from goldset.review import ReviewStore, carried_labels
+
+    everything = ReviewStore(config.review_url)
+    campaign = campaign_of(artifacts)
+    queue, labels = everything.queue(), everything.labels()
+    if not any(name != campaign for name in pc.unique(labels.column("campaign")).to_pylist()):
+        return 0
+    rows = carried_labels(
+        queue=store.queue(), labels=store.labels(), spans=artifacts.table("spans"),
+        earlier_queue=queue.filter(pc.not_equal(queue.column("campaign"), campaign)),
+        earlier_labels=labels.filter(pc.not_equal(labels.column("campaign"), campaign)),
+        rubric_major=load_rubric(config.path(config.judge.rubric)).version.split(".")[0])
+    store.append_labels(rows)
+    return len(rows)
 
 
 def review_progress(config: Config) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 
 _EMAIL = re.compile(r"(?<![\w.+%'-])[\w.+%'-]{1,256}@(?:[^\W_][\w-]{0,62}\.){1,8}[^\W\d_]{2,24}(?![\w-])")
 _IBAN_START = re.compile(r"(?<![^\W_])[A-Za-z]{2}\d{2}(?= ?[A-Za-z0-9])")
+_FEWEST_DIGITS = 7  # of all numbers below; most questions are done with after counting
 _DIGITS = re.compile(r"(?<![\w.])\d+(?!\w|\.\d)")
 _PHONES = (
     # +49 30 1234567, 0049 30 1234567, +1 (402) 555-1234
@@ -24,7 +25,9 @@ _PHONES = (
     # 06 12 34 56 78
     re.compile(r"(?<![\w.-])(?<!\d )0[1-9](?:[ .]\d{2}){4}(?![\w-]|[ .]\d)"),
     # 0171 1234567, 030/1234567, 020 7946 0958
-    re.compile(r"(?<![\w./-])(?<!\d )(?=(?:[ /-]?\d){9,12}(?!\w))0[1-9]\d{0,3}[ /-]\d{3,8}(?: \d{2,8}){0,2}(?![\w/-]|[ .]\d)"),
+    re.compile(
+        r"(?<![\w./-])(?<!\d )(?=(?:[ /-]?\d){9,12}(?!\w))0[1-9]\d{0,3}[ /-]\d{3,8}(?: \d{2,8}){0,2}(?![\w/-]|[ .]\d)"
+    ),
 )
 _CUED_PHONE = re.compile(
     r"(\b(?:phone|telephone|tel|mobile|cell|fax|whatsapp|telefon|handy|rufnummer|téléphone|teléfono|"
@@ -51,7 +54,7 @@ def mask(text: str) -> tuple[str, int]:
     Masking a masked text changes nothing.
     """
     count = 0
-    if "@" not in text and not any(character.isdigit() for character in text):
+    if "@" not in text and sum(map(str.isdigit, text)) < _FEWEST_DIGITS:
         return text, 0
     while True:
         masked, found = _once(text)

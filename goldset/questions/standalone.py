@@ -19,9 +19,10 @@ def _words(text: str, separator: str | None = None) -> frozenset[str]:
 
 
 _GREETING_CORE = _words(
-    "guten hi hello hey hiya yo howdy greetings thanks thank thx ty ok okay bye goodbye cheers morning evening afternoon "
-    "hallo moin servus danke tschüss hola gracias adiós bonjour bonsoir salut merci ciao grazie buongiorno olá oi "
-    "obrigado obrigada hej tack dag bedankt cześć dzięki merhaba ahoj děkuji привет спасибо こんにちは 你好 您好"
+    "guten hi hello hey hiya yo howdy greetings thanks thank thx ty ok okay bye goodbye cheers morning evening "
+    "afternoon hallo moin servus danke tschüss hola gracias adiós bonjour bonsoir salut merci ciao grazie "
+    "buongiorno olá oi obrigado obrigada hej tack dag bedankt cześć dzięki merhaba ahoj děkuji "
+    "привет спасибо こんにちは 你好 您好"
 )
 _GREETING_MORE = _words(
     "there all everyone team bot assistant good guten tag morgen abend day you so very much a lot again for the help "
@@ -95,7 +96,7 @@ def is_greeting(text: str) -> bool:
 
 def is_fuzzing(text: str) -> bool:
     """A string that a security scanner types; a question about such a string is none."""
-    return bool(_FUZZING.fullmatch(text)) and len(text) <= 12
+    return bool(_FUZZING.fullmatch(text)) and len(text.split()) <= 12
 
 
 def is_followup(text: str, *, has_context: bool) -> bool:

@@ -13,11 +13,12 @@ class Window:
 
     start: datetime | None
     until: datetime | None
+    timeless: bool
 
     def holds(self, moment: datetime | None) -> bool:
-        """Whether the moment lies in the window; an unknown one only where no bound is set by the config."""
+        """Whether the moment lies in the window; an unknown one only if the window is ``all``."""
         if moment is None:
-            return self.start is None
+            return self.timeless
         return (self.start is None or self.start <= moment) and (self.until is None or moment < self.until)
 
 
@@ -31,11 +32,11 @@ def window_of(last: datetime | None, *, window: str, until: date | None, timezon
     if end is None and last is not None:
         end = last.astimezone(zone).date() + timedelta(days=1)
     if end is None:
-        return Window(None, None)
+        return Window(None, None, window == "all")
     start = None
     if window != "all":
         start = midnight(end - timedelta(days=int(window[:-1]) * (7 if window[-1] == "w" else 1)), zone)
-    return Window(start, midnight(end, zone))
+    return Window(start, midnight(end, zone), window == "all")
 
 
 def midnight(day: date, zone: ZoneInfo) -> datetime:

@@ -35,9 +35,12 @@ class Headline:
 
 
 def headline(findings: pa.Table) -> Headline:
-    """Table findings -> Headline; the reason is the first finding, in report order, that has the overall verdict."""
+    """Table findings -> Headline; the reason is the first finding that has the overall verdict.
+
+    A failed pre-check comes first, since it blocks the rest; its warnings come after the four properties.
+    """
     verdict = overall(findings)
-    rows = decisive(findings)
+    rows = sorted(decisive(findings), key=lambda row: row["check"] == "integrity" and verdict != "fail")
     row = next((row for row in rows if row["verdict"] == verdict), None)
     if row is None:
         return Headline(verdict, ANSWERS[verdict], "No check was run.", None)

@@ -103,11 +103,10 @@ def _simple(name: str, config: Config, corpus: _Corpus) -> Retriever:
             quiet=corpus.quiet,
         )
     if isinstance(system, DenseSystem):
-        from goldset.encoder import load_encoder
+        from goldset.encoder import load_encoder, located
         from goldset.retrievers.dense import DenseRetriever
 
-        folder = config.path(Path(system.model))
-        encoder = load_encoder(str(folder) if folder.is_dir() else system.model, dtype=system.dtype, cache=corpus.cache)
+        encoder = load_encoder(located(system.model, config.base), dtype=system.dtype, cache=corpus.cache)
         return DenseRetriever(
             name,
             family,

@@ -106,7 +106,8 @@ class DenseRetriever:
         rows = None if visible is None else np.flatnonzero(visible[index.owners])
         total = len(index.owners) if rows is None else len(rows)
         found: list[tuple[Rows, Floats]] = [(np.empty(0, np.int64), np.empty(0))] * len(queries)
-        params = None if rows is None else faiss.SearchParameters(sel=faiss.IDSelectorBatch(rows))
+        limit: Any = faiss.SearchParameters  # its keywords are made at run time
+        params = None if rows is None else limit(sel=faiss.IDSelectorBatch(rows))
         open_queries = np.arange(len(queries)) if total else np.empty(0, np.int64)
         width = 2 * depth + 16
         while len(open_queries):

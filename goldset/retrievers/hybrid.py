@@ -36,7 +36,9 @@ class HybridRetriever:
     def search(self, questions: pa.Table, depth: int) -> tuple[pa.Table, pa.Table]:
         """Table questions -> tables run and run_status; score = the fused score."""
         ids = questions.column("question_id").to_pylist()
-        frames, notes, unknown = [], {}, set()
+        frames: list[pd.DataFrame] = []
+        notes: dict[str, list[str]] = {}
+        unknown: set[str] = set()
         for part, weight in zip(self._parts, self._weights, strict=True):
             run, status = part.search(questions, DEEPER * depth)
             frame = run.select(["question_id", "chunk_id", "rank"]).to_pandas()
@@ -59,7 +61,7 @@ class HybridRetriever:
 
     @staticmethod
     def _fuse(lists: pd.DataFrame, depth: int) -> dict[str, tuple[list[str], list[float]]]:
-        summed = lists.groupby(["question_id", "chunk_id"], sort=False, as_index=False)["score"].sum()
+        summed = lists.groupby(["question_id", "chunk_id"], sort=False)["score"].sum().reset_index()
         # Sums of the same ranks in another order differ in the last bits: they tie.
         summed["score"] = summed["score"].round(12)
         summed = summed.sort_values(["question_id", "score", "chunk_id"], ascending=[True, False, True])

@@ -50,13 +50,16 @@ class Assignment:
 class ReviewStore:
     """The review's state, by database URL (``sqlite:///path`` or ``postgresql+psycopg://…``).
 
+    With ``campaign`` only its items and labels are read; without, those of all campaigns.
+
     Raises:
         MissingExtra: sqlalchemy is not installed.
         ExternalError: the database cannot be reached.
         DataError: another version wrote the database.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, campaign: str | None = None) -> None:
+        self._campaign = campaign
         self._engine = _engine(url)
         self._tables = _tables()
         self._create(url)
@@ -256,9 +259,11 @@ class ReviewStore:
         from sqlalchemy import select
 
         table = self._tables[name]
+        wanted = select(table).where(table.c.seq > seen - _OVERLAP).order_by(table.c.seq)
+        if self._campaign is not None and "campaign" in table.c:
+            wanted = wanted.where(table.c.campaign == self._campaign)
         with self._read() as connection:
-            rows = [dict(row) for row in connection.execute(
-                select(table).where(table.c.seq > seen - _OVERLAP).order_by(table.c.seq)).mappings()]
+            rows = [dict(row) for row in connection.execute(wanted).mappings()]
         return [{column: value for column, value in row.items() if column != "seq"} for row in rows], max(
             [seen, *(row["seq"] for row in rows)])
 

@@ -52,7 +52,8 @@ class Target:
         for rank, first, last, size in served:
             if strict and rank >= strict:
                 break
-            if self._count(max(first, low), min(last, high)) >= HALF * min(whole, size) - _SLACK:
+            shared = self._count(max(first, low), min(last, high))
+            if shared and shared >= HALF * min(whole, size) - _SLACK:
                 return strict, rank
         return strict, strict
 

@@ -51,8 +51,15 @@ def test_damaged_lines_are_set_aside_one_by_one(tmp_path: Path) -> None:
     log = read(path, text="query")
     assert texts(log) == ["first", "last"]
     assert log.events.column("line").to_pylist() == [1, 9]
-    assert reasons(log) == [(2, "empty_line"), (3, "not_object"), (4, "not_object"), (5, "not_json"), (6, "not_text"),
-                            (7, "not_utf8"), (8, "overlong")]  # fmt: skip
+    assert reasons(log) == [
+        (2, "empty_line"),
+        (3, "not_object"),
+        (4, "not_object"),
+        (5, "not_json"),
+        (6, "not_text"),
+        (7, "not_utf8"),
+        (8, "overlong"),
+    ]
     overlong = log.rejected[-1].text
     assert "secret" not in overlong
     assert len(overlong) <= 201
@@ -60,8 +67,16 @@ def test_damaged_lines_are_set_aside_one_by_one(tmp_path: Path) -> None:
 
 def test_masking_reaches_every_column_and_the_rejected_text(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
-    row = {"text": "my secret", "q": "secret q", "session": "secret@1", "who": "u1", "ua": "secret agent",
-           "tenant": "secret", "shelf": ["secret"], "level": 3}  # fmt: skip
+    row = {
+        "text": "my secret",
+        "q": "secret q",
+        "session": "secret@1",
+        "who": "u1",
+        "ua": "secret agent",
+        "tenant": "secret",
+        "shelf": ["secret"],
+        "level": 3,
+    }
     path.write_text(json.dumps(row) + "\n" + json.dumps({**row, "text": ["secret"]}) + "\n")
     log = read(path, query="q", user="who", agent="ua", scope=["tenant", "shelf", "level", "absent"])
     (event,) = log.events.to_pylist()
@@ -98,8 +113,13 @@ def test_csv_survives_quotes_bytes_and_widths(tmp_path: Path) -> None:
     assert log.other == {"header": 1, "continuation": 1}
 
 
-@given(st.lists(st.tuples(st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\x00\r")), st.text("ab,;")),
-                min_size=1, max_size=8))  # fmt: skip
+@given(
+    st.lists(
+        st.tuples(st.text(st.characters(codec="utf-8", exclude_characters="\x00\r")), st.text("ab,;")),
+        min_size=1,
+        max_size=8,
+    )
+)
 def test_what_the_csv_module_writes_is_read_back(rows: list[tuple[str, str]]) -> None:
     import tempfile
 
@@ -126,7 +146,9 @@ def test_byte_order_mark_and_gzip(tmp_path: Path, packed: bool) -> None:
 
 def test_hostile_json_is_rejected_not_raised(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
-    path.write_text('{"text": "ok \\ud83d half"}\n' + "[" * 100_000 + "\n" + "1" * 5000 + '\n{"text": NaN}\n{"text": null}\n')
+    path.write_text(
+        '{"text": "ok \\ud83d half"}\n' + "[" * 100_000 + "\n" + "1" * 5000 + '\n{"text": NaN}\n{"text": null}\n'
+    )
     log = read(path)
     assert texts(log) == ["ok \ufffd half"]
     assert reasons(log) == [(2, "not_json"), (3, "not_json"), (4, "not_json"), (5, "no_text")]
@@ -134,7 +156,7 @@ def test_hostile_json_is_rejected_not_raised(tmp_path: Path) -> None:
 
 def test_parquet_rows(tmp_path: Path) -> None:
     path = tmp_path / "log.parquet"
-    when = pa.array([datetime(2025, 1, 1), None, datetime(2025, 1, 2), None], pa.timestamp("ns"))
+    when = pa.array([datetime(2025, 1, 1, tzinfo=UTC), None, None, None], pa.timestamp("ns", tz="UTC"))
     pq.write_table(pa.table({"q": ["NA", None, "long " * 10, "secret"], "t": when, "s": [7, 7, 8, None]}), path)
     log = read(path, 40, format="parquet", text="q", time="t", session="s")
     assert texts(log) == ["NA", "[x]"]
@@ -157,12 +179,14 @@ def test_chat_turns_become_questions_with_their_context(tmp_path: Path) -> None:
     ]
     path.write_text("\n".join(map(json.dumps, rows)))
     log = read(path, format="chat", session="c", turn="n", text="t", user_role="human", time=None)
-    assert [(row["line"], row["text"], row["masked"], [tuple(t.values()) for t in row["context"]])
-            for row in log.events.to_pylist()] == [
+    assert [
+        (row["line"], row["text"], row["masked"], [tuple(t.values()) for t in row["context"]])
+        for row in log.events.to_pylist()
+    ] == [
         (1, "vpn?", 0, []),
         (3, "hello [x]", 1, []),
         (4, "and now?", 2, [("human", "hello [x]"), ("bot", "call [x]")]),
-    ]  # fmt: skip
+    ]
     assert log.other == {"other_roles": 1}
     assert reasons(log) == [(5, "no_turn"), (6, "no_conversation"), (7, "no_role"), (8, "no_text")]
 
@@ -234,7 +258,7 @@ def test_unreadable_times_cost_no_line(tmp_path: Path) -> None:
     ],
 )
 def test_files_that_cannot_be_used(
-    tmp_path: Path, name: str, content: bytes, names: dict[str, str], message: str
+    tmp_path: Path, name: str, content: bytes, names: dict[str, Any], message: str
 ) -> None:
     path = tmp_path / name
     path.write_bytes(content)

@@ -6,12 +6,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from conftest import candidate_row
 
 from goldset.errors import DataError
 from goldset.judges import Verdict, judge_card
 from goldset.schemas import from_rows
 from goldset.stats.sampling import PROBABILITIES
+from tests.judges.tables import candidate_row
 
 Row = tuple[str, str, bool | None, bool | None, float | None]
 """question, span, judge's verdict, people's decision (None = not asked), inclusion probability."""
@@ -115,8 +115,10 @@ def test_misses_by_system() -> None:
 
 
 def test_pairs_without_a_verdict_are_a_stratum_of_their_own() -> None:
-    rows: list[Row] = [*chapter(), ("x1", "s", None, True, 1.0), ("x2", "s", None, None, None), ("x3", "s", None, False, 1.0)]
-    verdicts = [verdict(q, s, judge, **({"status": "truncated"} if q in ("x1", "x2") else {})) for q, s, judge, _, _ in rows]
+    rows: list[Row] = [*chapter(), ("x1", "s", None, True, 1.0), ("x2", "s", None, None, None),
+                       ("x3", "s", None, False, 1.0)]
+    verdicts = [verdict(q, s, judge, **({"status": "truncated"} if q in ("x1", "x2") else {}))
+                for q, s, judge, _, _ in rows]
     card = card_of(rows, verdicts=verdicts)
     assert card["no_verdict"] == [{"status": "truncated", "pairs": 2, "read": 1, "relevant": 1},
                                   {"status": "unparsed", "pairs": 1, "read": 1, "relevant": 0}]
@@ -166,10 +168,12 @@ def test_quotes_and_spending_count_each_answer_once() -> None:
 
 def test_misuse_is_refused() -> None:
     with pytest.raises(DataError, match="2 judges"):
-        card_of([("q", "s", True, None, None)], verdicts=[verdict("q", "s", True), verdict("q", "s", True, judge_id="k")])
+        card_of([("q", "s", True, None, None)],
+                verdicts=[verdict("q", "s", True), verdict("q", "s", True, judge_id="k")])
     rows: list[Row] = [("q", "s", True, True, 1.0)]
     decisions = from_rows("decisions", [{"question_id": "q", "span_id": "s", "relevant": True, "status": "decided",
                                          "basis": "human", "evidence": [], "evidence_source": None, "label_ids": []}])
     with pytest.raises(DataError, match="no inclusion probability"):
         judge_card(verdicts=from_rows("verdicts", [verdict(q, s, j) for q, s, j, _, _ in rows]), decisions=decisions,
-                   probabilities=PROBABILITIES.empty_table(), candidates=from_rows("candidates", [candidate_row("q", "s")]))
+                   probabilities=PROBABILITIES.empty_table(),
+                   candidates=from_rows("candidates", [candidate_row("q", "s")]))

@@ -15,8 +15,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from conftest import candidate_row, question_row, span_row, tables
-from stub_server import Answer, Stub, serve
 
 from goldset.config import Budget, OpenAIJudge
 from goldset.errors import BudgetStop, ConfigError, ExternalError
@@ -26,6 +24,8 @@ from goldset.judges.chat import ChatJudge
 from goldset.judges.prompt import load_prompt
 from goldset.judges.rubric import parse_rubric
 from goldset.schemas import from_rows
+from tests.judges.stub import Answer, Stub, serve
+from tests.judges.tables import candidate_row, question_row, span_row, tables
 
 RUBRIC = parse_rubric("version: 1.0\nStates part of the answer.", "rubric")
 
@@ -90,6 +90,9 @@ def test_temperature_null_is_not_sent(store: VerdictStore) -> None:
     (Answer(status=400, error={"message": "filtered", "code": "content_filter"}), "declined", 1),
     (Answer(status=400, error={"message": "too long", "code": "context_length_exceeded"}), "truncated", 1),
     (Answer(status=400, error={"message": "bad", "code": None}), "failed", 1),
+    (Answer(raw="<html>Welcome</html>"), "failed", 1),
+    (Answer(raw='{"choices": [', headers={"Content-Type": "application/json"}), "failed", 1),
+    (Answer(raw='{"choices": []}', headers={"Content-Type": "application/json"}), "failed", 1),
     (Answer(status=500), "failed", 2),  # retries = 1
 ])
 def test_what_is_not_a_verdict_has_a_status_and_no_label(store: VerdictStore, answer: Answer, status: str,
@@ -317,7 +320,7 @@ def test_retry_after_forms() -> None:
 CHILD = """
 import sys
 from pathlib import Path
-from test_openai_judge import make, run
+from tests.judges.test_openai_judge import make, run
 from goldset.judges import VerdictStore
 store = VerdictStore(Path(sys.argv[2]))
 run(make(sys.argv[1], store, in_flight=8), store, 100)
@@ -353,9 +356,9 @@ def test_killed_at_pair_57_the_second_start_makes_exactly_43_calls(tmp_path: Pat
     store = VerdictStore(path)
     current: list[Callable[[int, dict[str, Any]], Answer]] = [third_is_refused(57)]
     with serve(lambda number, body: current[0](number, body)) as stub:
-        here = Path(__file__).parent
+        root = Path(__file__).resolve().parents[2]
         child = subprocess.Popen([sys.executable, "-c", CHILD, stub.url, str(path)],
-                                 env={**os.environ, "PYTHONPATH": str(here)}, start_new_session=True)
+                                 env={**os.environ, "PYTHONPATH": str(root)}, start_new_session=True)
         try:
             wait_for(lambda: store.count() >= 57, "57 stored verdicts")
         finally:

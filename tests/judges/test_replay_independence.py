@@ -3,7 +3,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import tables
 
 from goldset.config import Budget
 from goldset.errors import DataError
@@ -11,6 +10,7 @@ from goldset.judges import VerdictStore, independence, judge_candidates
 from goldset.judges.replay import ReplayJudge
 from goldset.judges.rubric import parse_rubric
 from goldset.schemas import from_rows
+from tests.judges.tables import tables
 
 RUBRIC = parse_rubric("version: 1.0\nStates part of the answer.", "rubric")
 
@@ -21,7 +21,8 @@ def write(path: Path, *lines: str) -> Path:
 
 
 def test_recorded_verdicts_come_back_and_the_rest_is_unknown(tmp_path: Path) -> None:
-    path = write(tmp_path / "r.jsonl", '{"question_id": "q1", "span_id": "s000", "relevant": true, "score": 1, "quote": "x"}',
+    path = write(tmp_path / "r.jsonl",
+                 '{"question_id": "q1", "span_id": "s000", "relevant": true, "score": 1, "quote": "x"}',
                  '{"question_id": "q1", "span_id": "s001", "relevant": false}',
                  '{"question_id": "q1", "span_id": "s002", "relevant": null}')
     candidates, questions, spans = tables(4)

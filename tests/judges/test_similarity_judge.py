@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import candidate_row, question_row, span_row
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -21,6 +20,7 @@ from goldset.judges.rubric import parse_rubric
 from goldset.judges.similarity import CosineJudge
 from goldset.judges.threshold import choose_threshold, read_calibration
 from goldset.schemas import from_rows
+from tests.judges.tables import candidate_row, question_row, span_row
 
 RUBRIC = parse_rubric("version: 1.0\nStates part of the answer.", "rubric")
 UNLIMITED = Budget.model_validate({})
@@ -93,9 +93,6 @@ def test_threshold_maximises_youden_and_takes_the_lower_of_equals() -> None:
     chosen = choose_threshold(np.arange(1.0, 21.0), relevant, "c")
     assert (chosen.value, chosen.tp, chosen.fn, chosen.fp, chosen.tn) == (11.5, 9, 1, 0, 10)
     assert (chosen.sensitivity, chosen.specificity) == (0.9, 1.0)
-    # 10 no at 1, then yes at 2, no at 3 and so on up to ten pairs: each pair of steps leaves J equal at
-    # 10/20 + ... : at >= 2 tp 10 of 10, fp 10 of 20 -> J = .5; at >= 4 tp 9, fp 9 -> .45. The lowest wins by value;
-    # a tie needs equal steps: yes and no at the same score move J by 0.
     scores = np.array([1.0] * 10 + [2.0] * 20 + [3.0] * 10)
     tied = [False] * 10 + [True, False] * 10 + [True] * 10
     # >= 2: tp 20 of 20, fp 10 of 20 -> J = .5; >= 3: tp 10 of 20, fp 0 -> J = .5. Lower: between 1 and 2.

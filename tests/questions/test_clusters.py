@@ -22,7 +22,16 @@ def groups(texts: list[str], threshold: float, before: dict[int, str] | None = N
     return {frozenset(members) for members in together.values()}
 
 
-TEXTS = ["how do i reset my password", "how do i reset password", "reset router", "C++ vs C#", "c vs c", "vpn", "🍟", "床前明月光"]
+TEXTS = [
+    "how do i reset my password",
+    "how do i reset password",
+    "reset router",
+    "C++ vs C#",
+    "c vs c",
+    "vpn",
+    "🍟",
+    "床前明月光",
+]
 
 
 def test_short_questions_at_the_default() -> None:
@@ -40,7 +49,9 @@ def test_other_thresholds(threshold: float) -> None:
 
 def test_threshold_one_joins_equal_word_sets_only() -> None:
     assert groups(["reset password", "password reset?", "reset passwords"], 1.0) == {
-        frozenset({"reset password", "password reset?"}), frozenset({"reset passwords"})}  # fmt: skip
+        frozenset({"reset password", "password reset?"}),
+        frozenset({"reset passwords"}),
+    }
 
 
 def test_the_same_words_after_another_turn_are_another_question() -> None:

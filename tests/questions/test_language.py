@@ -9,9 +9,22 @@ from goldset.questions.language import guess_language
 
 @pytest.mark.parametrize(
     "text",
-    ["404 error", "hi", "Hello world", "asdfgh", "' OR 1=1--", "vpn", "AB-1209", "die hard movie", "war in ukraine",
-     "", "🍟➕🍔", "故乡", "reset router password"],
-)  # fmt: skip
+    [
+        "404 error",
+        "hi",
+        "Hello world",
+        "asdfgh",
+        "' OR 1=1--",
+        "vpn",
+        "AB-1209",
+        "die hard movie",
+        "war in ukraine",
+        "",
+        "🍟➕🍔",
+        "故乡",
+        "reset router password",
+    ],
+)
 def test_short_text_and_codes_are_undetermined(text: str) -> None:
     assert guess_language(text) == "und"
 

@@ -10,14 +10,19 @@ SECOND = 1_000_000
 DAY = 86_400
 
 
-def asked(key: str, seconds: float, session: str | None = None, user: str | None = None, agent: str | None = None) -> Asked:
+def asked(
+    key: str, seconds: float, session: str | None = None, user: str | None = None, agent: str | None = None
+) -> Asked:
     return Asked(key, int(seconds * SECOND), int(seconds // DAY), session, user, agent)
 
 
 def people(n: int, seed: int = 1) -> list[Asked]:
     """Questions of their own at times of their own over a week, ten browsers between them."""
     chance = random.Random(seed)
-    return [asked(f"question {i}", chance.uniform(0, 7 * DAY), f"s{i // 3}", None, f"Mozilla/5.0 {i % 10}") for i in range(n)]
+    return [
+        asked(f"question {i}", chance.uniform(0, 7 * DAY), f"s{i // 3}", None, f"Mozilla/5.0 {i % 10}")
+        for i in range(n)
+    ]
 
 
 def test_a_health_check_every_minute_goes_and_people_stay() -> None:
@@ -59,7 +64,14 @@ def test_a_rotation_of_four_terms_goes() -> None:
 
 
 def test_agents_that_say_what_they_are() -> None:
-    names = ["Mozilla/5.0 (compatible; Googlebot/2.1)", "curl/8.5", "Uptime-Kuma", "CUBOT X19", "Mozilla/5.0 Firefox", None]
+    names = [
+        "Mozilla/5.0 (compatible; Googlebot/2.1)",
+        "curl/8.5",
+        "Uptime-Kuma",
+        "CUBOT X19",
+        "Mozilla/5.0 Firefox",
+        None,
+    ]
     events = [asked(f"q{i}", 1000 * i + 0.5, agent=name) for i, name in enumerate(names)]
     assert machine_events(events, cap=50) == dict.fromkeys(range(3), "declared")
 
@@ -83,8 +95,11 @@ def test_a_shared_browser_is_capped_only_where_it_repeats_itself() -> None:
 
 def test_row_order_does_not_matter() -> None:
     chance = random.Random(7)
-    events = [*people(200), *[asked("atlanta", 60 * i, agent="probe") for i in range(100)],
-              *[asked("xyz"[i % 3], 500 * i + chance.uniform(0, 99), agent="r") for i in range(30)]]  # fmt: skip
+    events = [
+        *people(200),
+        *[asked("atlanta", 60 * i, agent="probe") for i in range(100)],
+        *[asked("xyz"[i % 3], 500 * i + chance.uniform(0, 99), agent="r") for i in range(30)],
+    ]
     found = {(events[i], rule) for i, rule in machine_events(events, cap=20).items()}
     chance.shuffle(events)
     assert {(events[i], rule) for i, rule in machine_events(events, cap=20).items()} == found

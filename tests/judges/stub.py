@@ -24,6 +24,7 @@ class Answer:
     error: dict[str, Any] | None = None
     usage: dict[str, int] | None = field(default_factory=lambda: {"prompt_tokens": 90, "completion_tokens": 10,
                                                                   "total_tokens": 100})
+    raw: str | None = None
     hang: bool = False
     delay: float = 0.0
 
@@ -69,13 +70,14 @@ def serve(decide: Callable[[int, dict[str, Any]], Answer]) -> Iterator[Stub]:
                 return
             if answer.delay:
                 stub.ended.wait(answer.delay)
-            payload = json.dumps(_payload(answer, body)).encode()
+            payload = (json.dumps(_payload(answer, body)) if answer.raw is None else answer.raw).encode()
             with stub.lock:
                 stub.statuses.append(answer.status)
             try:
                 self.send_response(answer.status)
-                for name, value in {"Content-Type": "application/json", "Content-Length": str(len(payload)),
-                                    **answer.headers}.items():
+                headers = {"Content-Type": "text/html" if answer.raw else "application/json",
+                           "Content-Length": str(len(payload)), **answer.headers}
+                for name, value in headers.items():
                     self.send_header(name, value)
                 self.end_headers()
                 self.wfile.write(payload)

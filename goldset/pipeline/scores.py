@@ -1,0 +1,153 @@
+"""Recall and comparison of any set with its runs: numbers, words served, warnings, and the gate."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from goldset.errors import ExitCode, UsageError
+from goldset.formats.sets import LabelledSet
+
+# What a terminal shows; --json has every measure of the registry.
+SHOWN = ("recall", "recall_low", "recall_high", "recall_micro", "recall_macro_ht", "recall_floor", "hit", "unjudged",
+         "answerable")
+
+RULES = """\
+How recall is counted:
+1. The rank column decides the order; equal scores are not reordered. The served list is cut at k (or at --budget
+   words) first. A passage that is returned twice keeps the slot it used up.
+2. A gold is delivered when every one of its evidence sentences is covered at least 0.9 (non-space characters; table
+   rows whole) by the union of the served chunks. A text that stands in several documents counts from any of them.
+   Where evidence is missing: the same chunk id delivers; else the number is read two ways (recall_low, recall_high)
+   and is null where they differ.
+3. A question without known gold is excluded and counted; recall_floor counts it as 0. A question with gold for which
+   the system returned nothing counts 0 and is counted apart.
+4. A question counts as often as it was drawn from the log. Intervals are 95 %, with near-duplicate questions as the
+   unit of variance; they never have zero width at 0 or 1.
+5. Everything is relative to the pool: what no system returned, nobody has read.
+"""
+
+
+def explain() -> str:
+    """The rules, and every measure with its formula and source."""
+    from goldset.metrics import MEASURES
+
+    lines = [RULES, "Measures:"]
+    for measure in MEASURES.values():
+        lines += textwrap.wrap(f"{measure.name}{'@k' if measure.cutoff else ''}: {measure.formula} ({measure.source})",
+                               110, initial_indent="  ", subsequent_indent="      ")
+    return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Measurements of one or more systems, with the words that they serve."""
+
+    labelled: LabelledSet
+    measurements: pa.Table
+    words: list[dict[str, Any]]
+
+    def as_json(self) -> dict[str, Any]:
+        """The document goldset.recall/1."""
+        from goldset.report import render_recall_json
+
+        return {**render_recall_json(self.measurements), "set": self.labelled.label, "words_served": self.words,
+                "relevant_from": self.labelled.relevant_from, "partial": bool(self.labelled.manifest.get("partial"))}
+
+    def text(self) -> str:
+        """The answer on a terminal: the main measures; the others with --json."""
+        from goldset.report import render_measurements
+
+        shown = self.measurements.filter(pc.is_in(self.measurements.column("measure"), pa.array(SHOWN)))
+        known = shown.filter(pc.or_(pc.is_valid(shown.column("value")), pc.equal(shown.column("measure"), "recall")))
+        head = self.labelled.label
+        if self.labelled.manifest.get("partial"):
+            head += "  PARTIAL: the review is not complete"
+        if self.labelled.relevant_from is not None:
+            head += f", relevant from grade {self.labelled.relevant_from}"
+        served = [f"{row['system']} serves {row['words']:,.0f} words at {row['k']}" for row in self.words
+                  if row["words"] is not None]
+        return "\n".join([head, render_measurements(known), *([", ".join(served)] if served else [])])
+
+    def gate(self, least: float | None) -> int:
+        """Exit code of ``--min``: every system and cutoff passes on its lower bound, fails on its upper, else 6."""
+        if least is None:
+            return int(ExitCode.DONE)
+        codes = [self._gate_row(row, least) for row in self.measurements.to_pylist()
+                 if row["measure"] == "recall" and row["slice"] == "all"]
+        for code in (ExitCode.CHECK_FAILED, ExitCode.TOO_LITTLE_DATA):
+            if code in codes:
+                return int(code)
+        return int(ExitCode.DONE)
+
+    @staticmethod
+    def _gate_row(row: Mapping[str, Any], least: float) -> ExitCode:
+        if row["low"] is not None and row["low"] >= least:
+            return ExitCode.DONE
+        if row["high"] is not None and row["high"] < least:
+            return ExitCode.CHECK_FAILED
+        return ExitCode.TOO_LITTLE_DATA
+
+
+def recall_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, ks: Sequence[int], budget: int | None = None,
+               by: Sequence[str] = ()) -> Measured:
+    """Measure every system at every cutoff; without cutoff and budget, at the serving k that the version names."""
+    from goldset.metrics import score, words_served
+
+    cutoffs = list(ks)
+    if not cutoffs and budget is None:
+        served = labelled.manifest.get("scoring", {}).get("served_k")
+        if served is None:
+            raise UsageError("no cutoff: name the k that production serves, e.g. --k 5, or a budget of words")
+        cutoffs = [int(served)]
+    measurements = score(labelled, dict(runs), ks=cutoffs, by=by, budget=budget)
+    # Reading the texts of a foreign set costs more than the numbers: words are counted where a version has them.
+    words = words_served(labelled, runs, ks=cutoffs) if labelled.kind == "published" and cutoffs else []
+    return Measured(labelled, measurements, words)
+
+
+@dataclass(frozen=True)
+class Compared:
+    """The paired difference of two systems."""
+
+    document: dict[str, Any]
+
+    @property
+    def verdict(self) -> str:
+        """better, worse, no_difference_shown or too_few_to_tell: B against A."""
+        return str(self.document["verdict"])
+
+    def as_json(self) -> dict[str, Any]:
+        """The document goldset.compare/1."""
+        return {"schema": "goldset.compare/1", **self.document}
+
+    def text(self) -> str:
+        """The answer on a terminal."""
+        found = self.document
+        a, b = found["system_a"], found["system_b"]
+        lines = [f"recall@{found['k']} of {a}: {_number(found['recall_a'])}, of {b}: {_number(found['recall_b'])}, "
+                 f"on {found['n']} questions",
+                 f"{b} minus {a}: {_number(found['difference'])} "
+                 f"({_number(found['low'])} to {_number(found['high'])}), p = {_number(found['p'])}",
+                 f"{found['discordant']} questions differ; smallest difference this set can show: "
+                 f"{_number(found['detectable'])}",
+                 f"verdict: {b} is {found['verdict'].replace('_', ' ')}" if found["verdict"] in ("better", "worse")
+                 else f"verdict: {found['verdict'].replace('_', ' ')}"]
+        return "\n".join([*lines, *(f"warning: {warning}" for warning in found["warnings"])])
+
+
+def _number(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.3f}"
+
+
+def compare_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, k: int) -> Compared:
+    """Two runs, the first named is A, the second B."""
+    from goldset.metrics import compare
+
+    (a, run_a), (b, run_b) = runs.items()
+    return Compared(compare(labelled, run_a, run_b, k, names=(a, b), words=labelled.kind == "published"))

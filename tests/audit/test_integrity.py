@@ -1,0 +1,102 @@
+"""The pre-check: what does not resolve, what stands twice, what the reader saw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from goldset.audit import audit_set, overall
+from goldset.audit.integrity import Integrity
+from goldset.errors import DataError
+from goldset.formats.sets import LabelledSet, Note, load_set
+
+MakeSet = Callable[..., LabelledSet]
+MakeRun = Callable[..., pa.Table]
+
+
+def findings(labelled: LabelledSet, runs: dict[str, pa.Table] | None = None) -> dict[tuple[str, str], dict[str, Any]]:
+    table = audit_set(labelled, runs or {}, checks=[Integrity()])
+    return {(row["subject"], row["reason"]): row for row in table.to_pylist()}
+
+
+def test_a_sound_set_is_clean(make_set: MakeSet) -> None:
+    rows = findings(make_set({"q1": ["d1"], "q2": ["d2"]}, passages={"d1": "a", "d2": "b"}, questions={"q1": "x", "q2": "y"}))
+    assert list(rows) == [("all", "clean")]
+    assert rows["all", "clean"]["n"] == 2
+
+
+def test_c06_gold_outside_the_corpus_puts_a_ceiling_on_recall(make_set: MakeSet) -> None:
+    # q1 keeps one of two gold, q2 both of two: a perfect system reaches (1/2 + 1)/2 = .75. 1 of 4 is above 5 %.
+    rows = findings(make_set({"q1": ["d1", "gone"], "q2": ["d1", "d2"]}, passages={"d1": "a", "d2": "b"}))
+    row = rows["all", "stale"]
+    assert (row["verdict"], row["measured"]) == ("fail", 0.25)
+    assert "1 of 4 gold passages not in the corpus (first 'gone')" in row["message"]
+    assert "cannot exceed 0.750" in row["message"]
+
+
+def test_a_little_stale_gold_warns(make_set: MakeSet) -> None:
+    gold = {f"q{i}": [f"d{i}"] for i in range(40)} | {"q40": ["gone"]}
+    rows = findings(make_set(gold, passages={f"d{i}": f"text {i}" for i in range(40)}))
+    assert rows["all", "unresolved"]["verdict"] == "warn"
+
+
+def test_without_gold_nothing_else_is_checked(make_set: MakeSet) -> None:
+    table = audit_set(make_set({}, not_relevant=[("q1", "d1")]), {})
+    assert [row["reason"] for row in table.to_pylist()] == ["no_gold"]
+    assert overall(table) == "fail"
+
+
+def test_twins_duplicates_and_empty_gold_are_counted(make_set: MakeSet) -> None:
+    rows = findings(make_set({"q1": ["d1", "d2"], "q2": ["d3"], "q3": ["d1"]},
+                             passages={"d1": "same  text", "d2": "same text", "d3": " "},
+                             questions={"q1": "What now?", "q2": "what now", "q3": "else"}))
+    assert rows["all", "twins"]["measured"] == 1
+    assert rows["all", "duplicate_questions"]["measured"] == 2
+    assert "first: q1, q2" in rows["all", "duplicate_questions"]["message"]
+    assert rows["all", "empty_gold"]["measured"] == 1
+    assert ("all", "clean") not in rows
+
+
+def test_c07_grades_minus_one_are_counted_and_are_no_labels(tmp_path: Path) -> None:
+    qrels = tmp_path / "qrels.txt"
+    qrels.write_text("q1 0 a -2\nq1 0 b -1\nq1 0 c 0\nq1 0 d 1\nq1 0 e 2\nq1 0 f 3\n")
+    rows = findings(load_set(qrels, relevant_from=2))
+    assert rows["all", "unjudged"]["measured"] == 1
+    assert rows["all", "unjudged"]["verdict"] == "pass"
+    assert rows[str(qrels), "read:negative_grade"]["verdict"] == "pass"
+    assert rows["all", "clean"]["n"] == 2  # e and f
+    with pytest.raises(DataError, match="--relevant-from"):
+        load_set(qrels)
+
+
+def test_notes_of_the_reader_become_findings(make_set: MakeSet) -> None:
+    notes = (Note("bom", 1, "qrels.txt, line 1"), Note("repeated_judgment", 3, "qrels.txt, line 7", "q1 d1"),
+             Note("something_new", 2, "qrels.txt, line 9"))
+    rows = findings(make_set({"q1": ["d1"]}, notes=notes))
+    assert rows["qrels.txt", "read:bom"]["verdict"] == "pass"
+    assert rows["qrels.txt", "note:repeated_judgment"]["verdict"] == "warn"
+    assert rows["qrels.txt", "note:repeated_judgment"]["message"] == (
+        "qrels.txt, line 7: judgments stand in the file more than once and count once (e.g. 'q1 d1'); 3 in all.")
+    assert "something new" in rows["qrels.txt", "note:something_new"]["message"]
+
+
+def test_runs_against_the_set(make_set: MakeSet, make_run: MakeRun) -> None:
+    labelled = make_set({"q1": ["d1"], "q2": ["d2"], "q3": ["d1"]}, passages={"d1": "a", "d2": "b"})
+    rows = findings(labelled, {"a": make_run("a", {"q1": ["d1", "zz"], "q2": ["d2"], "q9": ["d1"]})})
+    assert rows["a", "missing_questions"]["measured"] == 1
+    assert "first 'q3'" in rows["a", "missing_questions"]["message"]
+    assert (rows["a", "extra_questions"]["verdict"], rows["a", "extra_questions"]["measured"]) == ("pass", 1)
+    assert "1 of 3 returned ids" in rows["a", "unknown_ids"]["message"]
+
+
+def test_c04_a_run_of_another_id_scheme_is_foreign_never_recall_zero(make_set: MakeSet, make_run: MakeRun) -> None:
+    rows = findings(make_set({"q1": ["007"]}), {"a": make_run("a", {"q1": ["7", "12"]})})
+    row = rows["a", "foreign_run"]
+    assert (row["verdict"], row["measured"]) == ("fail", 0)
+    assert "0 of 2 returned ids" in row["message"]
+    with pytest.raises(DataError, match="0 of 2 chunk ids"):
+        audit_set(make_set({"q1": ["007"]}, passages={"007": "a"}), {"a": make_run("a", {"q1": ["7", "12"]})})

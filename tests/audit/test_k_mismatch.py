@@ -1,0 +1,115 @@
+"""k mismatch: the quoted k against the served one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from goldset.audit import audit_set
+from goldset.audit.k_mismatch import KMismatch, k_word, true_k
+from goldset.errors import UsageError
+from goldset.formats.sets import LabelledSet
+
+MakeSet = Callable[..., LabelledSet]
+MakeRun = Callable[..., pa.Table]
+
+# STATISTICS 13, oracle 26.
+CURVE = {1: 0.42, 3: 0.61, 5: 0.70, 8: 0.76, 10: 0.79, 20: 0.88, 50: 0.94}
+
+
+@pytest.mark.parametrize(("headline", "k"), [(0.94, 50), (0.79, 10), (0.95, None)])
+def test_true_k(headline: float, k: int | None) -> None:
+    assert true_k(CURVE, headline) == k
+
+
+@pytest.mark.parametrize(("eval_k", "serving_k", "word"), [
+    (10, 3, "mismatch"), (3, 10, "mismatch_below"), (5, 5, "equal"), (None, 5, "not_measured"), (5, None, "not_measured")])
+def test_word(eval_k: int | None, serving_k: int | None, word: str) -> None:
+    assert k_word(eval_k, serving_k) == word
+
+
+@pytest.fixture
+def measured(make_set: MakeSet, make_run: MakeRun) -> Callable[..., dict[tuple[str, str], dict[str, Any]]]:
+    """20 questions with one gold: at rank 1 in eight, rank 5 in eight, rank 15 in four; lists of 20."""
+    names = [f"q{i:02}" for i in range(20)]
+    places = [1] * 8 + [5] * 8 + [15] * 4
+    gold = {name: [f"{name}-{place}"] for name, place in zip(names, places, strict=True)}
+    lists = {name: [f"{name}-{rank}" for rank in range(1, 21)] for name in names}
+
+    def run(systems: tuple[str, ...] = ("production",), manifest: dict[str, Any] | None = None,
+            **facts: Any) -> dict[tuple[str, str], dict[str, Any]]:
+        labelled = make_set(gold, manifest=manifest or {})
+        table = audit_set(labelled, {name: make_run(name, lists) for name in systems}, checks=[KMismatch()], **facts)
+        return {(row["subject"], row["reason"]): row for row in table.to_pylist()}
+
+    return run
+
+
+Measured = Callable[..., dict[tuple[str, str], dict[str, Any]]]
+
+
+def test_flattering_mismatch_fails_with_gap_and_recall_at_each(measured: Measured) -> None:
+    # recall@3 = 8/20, recall@10 = 16/20, so the gap is .4 and .8 is true from k = 5 on.
+    rows = measured(eval_k=10, serving_k=3)
+    row = rows["production", "mismatch"]
+    assert (row["verdict"], row["measured"], row["n"]) == ("fail", pytest.approx(0.4), 20)
+    assert 0.2 < row["low"] < 0.4 < row["high"] < 0.65
+    assert "recall@10 is 0.800, recall@3 is 0.400, 40.0 points less" in row["message"]
+    assert "0.800 is true at k = 5 (95 % " in row["message"]
+    assert row["remedy"] == "quote recall@3 (0.400)"
+    assert rows["production", "recall@3"]["measured"] == pytest.approx(0.4)
+    assert rows["production", "recall@10"]["measured"] == pytest.approx(0.8)
+
+
+def test_the_other_direction_warns(measured: Measured) -> None:
+    row = measured(eval_k=3, serving_k=10)["production", "mismatch_below"]
+    assert (row["verdict"], row["measured"]) == ("warn", pytest.approx(-0.4))
+    assert row["low"] < -0.4 < row["high"] < 0
+
+
+def test_equal_ks_pass_with_the_recall(measured: Measured) -> None:
+    rows = measured(eval_k=5, serving_k=5)
+    assert rows["production", "equal"]["verdict"] == "pass"
+    assert rows["production", "recall@5"]["measured"] == pytest.approx(0.8)
+
+
+def test_unknown_ks_are_not_measured_and_name_the_flag(measured: Measured) -> None:
+    row = measured(eval_k=10)["all", "not_measured"]
+    assert row["verdict"] == "insufficient"
+    assert "--serving-k" in row["remedy"]
+    assert "--eval-k" not in row["remedy"]
+
+
+def test_the_manifest_knows_the_ks_and_the_system(measured: Measured) -> None:
+    scoring = {"system": "production", "served_k": 3, "retrieved_k": 20, "evaluated_k": 10}
+    rows = measured(("other", "production"), {"scoring": scoring})
+    assert ("production", "mismatch") in rows
+    assert ("production", "recall@20") in rows
+    assert not any(subject == "other" for subject, _ in rows)
+
+
+def test_an_unreranked_list_is_never_passed_off_as_the_served_one(measured: Measured) -> None:
+    # 20 are retrieved, 3 reach the reader, and nothing says that this run is the reranked list.
+    rows = measured(eval_k=20, retrieve_k=5, serving_k=3)
+    row = rows["all", "mismatch"]
+    assert "was not measured" in row["message"]
+    # recall@20 - recall@5 = 1 - .8: the gap is at least that.
+    assert "at least recall@20 - recall@5 = 20.0 points" in row["message"]
+    assert rows["all", "recall_not_measured@3"]["verdict"] == "insufficient"
+    assert not any(reason.startswith("recall@") for _, reason in rows)
+    assert ("production", "recall@3") in measured(eval_k=20, retrieve_k=5, serving_k=3, served_system="production")
+
+
+def test_a_list_shorter_than_k_does_not_measure_it(measured: Measured) -> None:
+    rows = measured(eval_k=50, serving_k=5)
+    assert rows["production", "mismatch"]["measured"] is None
+    assert ("production", "recall@50") not in rows
+    assert ("production", "recall@5") in rows
+
+
+def test_a_served_system_without_a_run_is_refused(measured: Measured) -> None:
+    with pytest.raises(UsageError, match="served system 'prodction' has no run; did you mean 'production'"):
+        measured(eval_k=5, serving_k=5, served_system="prodction")

@@ -1,0 +1,229 @@
+"""The http system against a server of our own on the loopback address."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qs, urlparse
+
+import pyarrow as pa
+import pytest
+
+from goldset.errors import ConfigError, DataError, ExternalError
+from goldset.retrievers.http import HttpRetriever, fill, fill_body, pick
+from goldset.schemas import from_rows
+
+pytest.importorskip("httpx")
+
+KNOWN = frozenset({"c1", "c2", "c3", "7"})
+
+
+class Stub(ThreadingHTTPServer):
+    """Answers by query; remembers what it was asked."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.seen: list[dict[str, Any]] = []
+        self.lock = threading.Lock()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Stub
+
+    def do_GET(self) -> None:
+        query = parse_qs(urlparse(self.path).query)["q"][0]
+        self._answer(query, None)
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self._answer(body["match"]["text"], body)
+
+    def _answer(self, query: str, body: Any) -> None:
+        with self.server.lock:
+            self.server.seen.append(
+                {"query": query, "path": self.path, "body": body, "auth": self.headers.get("Authorization")}
+            )
+            times = sum(one["query"] == query for one in self.server.seen)
+        hits = {"hits": {"hits": [{"_id": "c2", "_score": 3.5}, {"_id": 7, "_score": 1}]}}
+        status, content = 200, json.dumps(hits)
+        if query == "always 500":
+            status = 500
+        elif query == "second time":
+            status = 503 if times == 1 else 200
+        elif query == "forbidden":
+            status = 403
+        elif query == "no hits key":
+            content = "{}"
+        elif query == "not json":
+            content = "<html>"
+        elif query == "repeats":
+            content = json.dumps({"hits": {"hits": [{"_id": "c1", "_score": 2}, {"_id": "c1", "_score": 1}]}})
+        elif query == "unknown":
+            content = json.dumps({"hits": {"hits": [{"_id": "c9", "_score": 2}, {"_id": "c1", "_score": 1}]}})
+        elif query == "nothing":
+            content = json.dumps({"hits": {"hits": []}})
+        elif query == "nan":
+            content = '{"hits": {"hits": [{"_id": "c1", "_score": NaN}]}}'
+        self.send_response(status)
+        if status == 503:
+            self.send_header("Retry-After", "0")
+        self.end_headers()
+        self.wfile.write(content.encode())
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def stub() -> Iterator[Stub]:
+    server = Stub()
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def _questions(*queries: str, scope: str = "{}") -> pa.Table:
+    return from_rows(
+        "questions",
+        [
+            {
+                "question_id": f"q{n}",
+                "text": query,
+                "context": [],
+                "query": query,
+                "need": None,
+                "scope": scope,
+                "language": "en",
+                "origin": "log",
+                "asked_first": None,
+                "asked_last": None,
+                "times_asked": 1,
+                "draws": 1,
+                "u": 0.5,
+                "inclusion_prob": 1.0,
+                "traffic_weight": 1.0,
+                "cluster_id": f"q{n}",
+                "session_cluster": None,
+                "stratum": "all",
+            }
+            for n, query in enumerate(queries, 1)
+        ],
+    )
+
+
+def _system(url: str, **changes: Any) -> HttpRetriever:
+    settings: dict[str, Any] = {
+        "body": None,
+        "headers": {},
+        "ids": "hits.hits[*]._id",
+        "scores": "hits.hits[*]._score",
+        "timeout": 5.0,
+        "retries": 2,
+        "known": KNOWN,
+        "quiet": True,
+        "pause": 0.01,
+    }
+    return HttpRetriever("search", "service", url=url, **{**settings, **changes})
+
+
+def test_one_question_failing_is_that_question_only(stub: Stub) -> None:
+    queries = [
+        "fine & good?",
+        "always 500",
+        "second time",
+        "forbidden",
+        "no hits key",
+        "not json",
+        "repeats",
+        "unknown",
+        "nothing",
+        "nan",
+    ]
+    run, status = _system(stub.url + "/s?q={query}&n={depth}").search(_questions(*queries), 5)
+    states = {row["question_id"]: (row["status"], row["returned"], row["detail"]) for row in status.to_pylist()}
+    assert states == {
+        "q1": ("ok", 2, None),
+        "q2": ("failed", 0, "HTTP 500 (tried 3 times)"),
+        "q3": ("ok", 2, None),
+        "q4": ("failed", 0, "HTTP 403 (tried 1 times)"),
+        "q5": ("failed", 0, "the answer cannot be read: no 'hits' of the path 'hits.hits[*]._id' in it"),
+        "q6": ("failed", 0, "the answer cannot be read: Expecting value: line 1 column 1 (char 0)"),
+        "q7": ("failed", 0, "chunk 'c1' stands twice in the list"),
+        "q8": ("ok", 2, "1 of 2 ids are no chunk of this corpus"),
+        "q9": ("empty", 0, None),
+        "q10": ("failed", 0, "a score in the answer is not a finite number"),
+    }
+    first = [row for row in run.to_pylist() if row["question_id"] == "q1"]
+    assert [(row["rank"], row["chunk_id"], row["score"]) for row in first] == [(1, "c2", 3.5), (2, "7", 1.0)]
+    assert {row["family"] for row in first} == {"service"}
+    assert sum(one["query"] == "always 500" for one in stub.seen) == 3
+    assert "/s?q=fine%20%26%20good%3F&n=5" in {one["path"] for one in stub.seen}
+
+
+def test_a_body_is_posted_with_headers_from_the_environment(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = {"match": {"text": "{query}"}, "size": "{depth}", "filter": "{scope}", "note": "top {depth} of {x}"}
+    system = _system(stub.url, body=body, headers={"Authorization": "Bearer $SEARCH_KEY"})
+    questions = _questions('say "hi" {depth}', scope='{"tenant": "a"}')
+    monkeypatch.delenv("SEARCH_KEY", raising=False)
+    with pytest.raises(ConfigError, match=r"\[systems.search\] headers.Authorization: .* SEARCH_KEY is not set"):
+        system.search(questions, 4)
+    monkeypatch.setenv("SEARCH_KEY", "s3cret")
+    run, _ = system.search(questions, 1)
+    assert run.column("chunk_id").to_pylist() == ["c2"]  # cut at the depth
+    (seen,) = stub.seen
+    assert seen["auth"] == "Bearer s3cret"
+    # Braces in the question are its own; unknown names in braces stay.
+    assert seen["body"] == {
+        "match": {"text": 'say "hi" {depth}'},
+        "size": 1,
+        "filter": {"tenant": "a"},
+        "note": "top 1 of {x}",
+    }
+
+
+def test_a_service_that_answers_nobody_stops_the_stage(stub: Stub) -> None:
+    url = stub.url
+    with pytest.raises(ExternalError, match="none of 2 questions was answered, the first with: HTTP 500"):
+        _system(url + "/s?q={query}", retries=0).search(_questions("always 500", "forbidden"), 5)
+    with pytest.raises(ExternalError, match="none of 1 questions was answered, the first with: ConnectError"):
+        _system("http://127.0.0.1:9/s?q={query}", retries=1).search(_questions("x"), 5)
+
+
+def test_a_service_over_another_corpus_is_refused(stub: Stub) -> None:
+    with pytest.raises(DataError, match="0 of 2 returned ids resolve"):
+        _system(stub.url + "/s?q={query}", known=frozenset({"a"})).search(_questions("x"), 5)
+
+
+def test_paths_into_an_answer() -> None:
+    value = {"hits": [{"id": "a", "s": [1, 2]}, {"id": "b", "s": [3, 4]}], "ids": ["x", "y"]}
+    assert pick(value, "hits[*].id") == ["a", "b"]
+    assert pick(value, "hits[*].s[1]") == [2, 4]
+    assert pick(value, "ids") == pick(value, "ids[*]") == ["x", "y"]
+    assert pick([{"id": 1}], "[*].id") == [1]
+    assert pick({"hits": []}, "hits[*].id") == []
+    with pytest.raises(LookupError, match="no 'name' of the path"):
+        pick(value, "hits[*].name")
+    with pytest.raises(LookupError, match=r"no '\[5\]' of the path"):
+        pick(value, "ids[5]")
+
+
+def test_templates_are_filled_in_one_pass() -> None:
+    assert fill("{query}/{depth}/{other}", query="{depth}", depth="5") == "{depth}/5/{other}"
+    assert fill_body(["{depth}", 3, None, {"k": ["{query}"]}], query="q", depth=2, scope="{}") == [
+        2,
+        3,
+        None,
+        {"k": ["q"]},
+    ]

@@ -1,0 +1,419 @@
+"""The page's server: assignments, blindness, idempotence, refusals, tokens."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from goldset.errors import ExternalError, UsageError
+from goldset.review import Passages, ReviewService, ReviewStore, create_app, read_tokens, resolve, serve
+from goldset.schemas import from_rows
+
+BLIND = ("verdict", "quote", "score", "rank", "system", "stratum", "reason", "positive", "rejection", "second",
+         "adjudication", "item_id", "span_id")
+TEXT = "Opening times differ. \U0001F4A9 We open at nine. The library closes at six. Bring a card."
+
+
+class House:
+    """A served review of a few questions over one document."""
+
+    def __init__(self, make: Any, tmp_path: Path, *, reasons: tuple[str, ...] = ("positive", "rejection"),
+                 questions: int = 2, **service: Any) -> None:
+        self.docs = make.documents(d=TEXT, e="Elsewhere it says ten.", twin="Elsewhere it says ten.")
+        cuts = [("d", 0, 39), ("d", 39, len(TEXT)), ("e", 0, 22), ("twin", 0, 22)]
+        self.spans = make.spans(self.docs, cuts, {"twin#0-22": "e#0-22"})
+        self.questions = make.questions(*(f"when, number {n}?" for n in range(questions)))
+        ids = self.questions.column("question_id").to_pylist()
+        self.rows = [
+            {"item_id": f"{reason}-{n}-{s}", "question_id": q, "span_id": span, "campaign": "rebuild", "wave": 1,
+             "reason": reason, "stratum": "STRATUM", "stratum_size": 9, "u": 0.5, "order": 100 * n + 10 * k + s}
+            for n, q in enumerate(ids) for k, reason in enumerate(reasons)
+            for s, span in enumerate(["d#0-39", "d#39-84"])
+            if reason in ("second", "adjudication") or s == k]
+        self.url = f"sqlite:///{tmp_path / 'review.sqlite'}"
+        self.store = ReviewStore(self.url)
+        self.store.append_queue(from_rows("queue", self.rows))
+        self.store.set_passages(questions=self.questions, spans=self.spans, documents=self.docs)
+        self.now = make.t0
+        self.options = service
+        self.restart()
+
+    def restart(self, tokens: dict[str, str] | None = None) -> None:
+        self.service = ReviewService(self.store, clock=self.clock, reviewers=tuple(tokens or ()), **self.options)
+        self.app = create_app(self.service, tokens=tokens, title="Test")
+
+    def clock(self) -> datetime:
+        self.now += timedelta(seconds=1)
+        return self.now
+
+    def client(self, name: str) -> Any:
+        from fastapi.testclient import TestClient
+
+        client = TestClient(self.app, base_url="http://127.0.0.1:8765")
+        assert client.post("/enter", data={"who": name}).status_code == 200
+        return client
+
+    def labels(self) -> list[dict[str, Any]]:
+        rows: list[dict[str, Any]] = self.store.labels().to_pylist()
+        return rows
+
+
+@pytest.fixture
+def house(make: Any, tmp_path: Path) -> Iterator[Callable[..., House]]:
+    built: list[House] = []
+
+    def build(**options: Any) -> House:
+        built.append(House(make, tmp_path, **options))
+        return built[-1]
+
+    yield build
+    for each in built:
+        each.store.close()
+
+
+def body(item: dict[str, Any], answer: str, key: str = "key-00000001", sentences: Any = ()) -> dict[str, Any]:
+    text = item["passage"]["text"].encode("utf-16-le")
+    chosen = [item["passage"]["sentences"][i] for i in sentences]
+    return {"item": item["token"], "key": key, "edition": item["edition"], "answer": answer, "seconds": 4.5,
+            "sentences": [{"start": a, "end": b, "text": text[2 * a : 2 * b].decode("utf-16-le")} for a, b in chosen]}
+
+
+def test_an_answer_is_stored_before_the_next_item_comes(house: Callable[..., House]) -> None:
+    h = house()
+    client = h.client("ada")
+    first = client.get("/api/next").json()
+    assert client.get("/api/next").json() == first  # a reload shows the same item
+    reply = client.post("/api/answer", json=body(first["item"], "no")).json()
+    stored = h.labels()
+    assert [row["label_id"] for row in stored] == [reply["stored"]]
+    assert (stored[0]["relevant"], stored[0]["assessor"], stored[0]["seconds"], stored[0]["origin"]) == (
+        False, "ada", 4.5, "page")
+    assert reply["item"]["token"] != first["item"]["token"]
+    assert reply["progress"] == {"answered": 1, "total": 4}
+    assert client.get("/api/next").json()["item"] == reply["item"]
+
+
+def test_selected_sentences_become_evidence_in_code_points(house: Callable[..., House]) -> None:
+    h = house()
+    client = h.client("ada")
+    item = client.get("/api/next").json()["item"]
+    assert item["passage"]["sentences"] == [[0, 21], [22, 40]]  # UTF-16: the character beyond U+FFFF counts twice
+    client.post("/api/answer", json=body(item, "yes", sentences=[1]))
+    row = h.labels()[0]
+    assert (row["evidence"], row["evidence_source"]) == ([{"start": 22, "end": 39}], "selected")
+    assert TEXT[22:39] == "\U0001F4A9 We open at nine."
+
+
+def test_yes_without_a_selection_is_the_whole_passage(house: Callable[..., House]) -> None:
+    h = house()
+    client = h.client("ada")
+    client.post("/api/answer", json=body(client.get("/api/next").json()["item"], "yes"))
+    row = h.labels()[0]
+    assert (row["evidence"], row["evidence_source"]) == ([{"start": 0, "end": 39}], "whole_span")
+
+
+@pytest.mark.parametrize(("change", "message"), [
+    (lambda sent: sent["sentences"][0].update(text="other words"), "not what is stored at its place"),
+    (lambda sent: sent["sentences"][0].update(start=23), "not what is stored at its place"),
+    (lambda sent: sent["sentences"][0].update(end=999), "not what is stored at its place"),
+    (lambda sent: sent.update(edition="old"), "the passage has changed"),
+    (lambda sent: sent.update(answer="no"), "sentences are selected, which means yes"),
+    (lambda sent: sent.update(item="nothing"), "not in the queue any more"),
+])
+def test_what_does_not_match_the_stored_text_is_refused(house: Callable[..., House], change: Any, message: str) -> None:
+    h = house()
+    client = h.client("ada")
+    item = client.get("/api/next").json()["item"]
+    sent = body(item, "yes", sentences=[1])
+    change(sent)
+    reply = client.post("/api/answer", json=sent)
+    assert reply.status_code == 409
+    assert message in reply.json()["error"]
+    assert h.labels() == []
+
+
+def test_a_resend_is_stored_once_even_by_a_restarted_server(house: Callable[..., House]) -> None:
+    h = house()
+    client = h.client("ada")
+    sent = body(client.get("/api/next").json()["item"], "yes")
+    first = client.post("/api/answer", json=sent).json()
+    assert client.post("/api/answer", json=sent).json()["stored"] == first["stored"]
+    h.restart()
+    assert h.client("ada").post("/api/answer", json=sent).json() == first
+    assert len(h.labels()) == 1
+
+
+def test_a_server_killed_before_the_answer_takes_it_afterwards(house: Callable[..., House]) -> None:
+    h = house()
+    item = h.client("ada").get("/api/next").json()["item"]
+    h.restart()
+    assert h.client("ada").post("/api/answer", json=body(item, "no")).status_code == 200
+    assert len(h.labels()) == 1
+
+
+def test_a_second_tab_is_told(house: Callable[..., House]) -> None:
+    h = house()
+    client = h.client("ada")
+    item = client.get("/api/next").json()["item"]
+    client.post("/api/answer", json=body(item, "no"))
+    reply = client.post("/api/answer", json=body(item, "yes", key="key-00000002"))
+    assert reply.status_code == 409
+    assert "reload the page" in reply.json()["error"]
+    assert len(h.labels()) == 1
+
+
+def test_two_servers_on_one_database_follow_each_other(house: Callable[..., House]) -> None:
+    h = house()
+    one = h.client("ada")
+    item = one.get("/api/next").json()["item"]
+    h.restart()
+    two = h.client("ben")
+    other = two.get("/api/next").json()["item"]
+    assert other["question"]["text"] != item["question"]["text"]  # one assessor a question
+    one.post("/api/answer", json=body(item, "no"))
+    assert two.get("/api/next").json()["progress"]["answered"] == 1
+
+
+def test_undo_appends_a_retraction_and_brings_the_item_back(house: Callable[..., House]) -> None:
+    h = house()
+    client = h.client("ada")
+    item = client.get("/api/next").json()["item"]
+    client.post("/api/answer", json=body(item, "no"))
+    back = client.post("/api/undo", json={"key": "undo-000001"}).json()
+    assert back["item"] == item
+    assert client.post("/api/undo", json={"key": "undo-000001"}).json()["stored"] == back["stored"]
+    assert [(row["action"], row["supersedes"] is not None) for row in h.labels()] == [
+        ("label", False), ("retract", True)]
+    assert {row["status"] for row in resolve(queue=h.store.queue(), labels=h.store.labels()).to_pylist()} == {"open"}
+    reply = client.post("/api/undo", json={"key": "undo-000002"})
+    assert (reply.status_code, reply.json()["error"]) == (409, "there is no answer of yours to take back")
+    client.post("/api/answer", json=body(item, "yes", key="key-00000003"))
+    assert [row["relevant"] for row in resolve(queue=h.store.queue(), labels=h.store.labels()).to_pylist()
+            if row["status"] == "decided"] == [True]
+
+
+def test_later_comes_back_when_nothing_else_is_left(house: Callable[..., House]) -> None:
+    h = house(questions=1)
+    client = h.client("ada")
+    first = client.get("/api/next").json()["item"]
+    other = client.post("/api/answer", json=body(first, "later")).json()
+    assert other["item"]["token"] != first["token"]
+    assert other["progress"]["answered"] == 0
+    back = client.post("/api/answer", json=body(other["item"], "no", key="key-00000002")).json()
+    assert back["item"] == first
+    done = client.post("/api/answer", json=body(first, "cant_tell", key="key-00000003")).json()
+    assert (done["item"], done["progress"]) == (None, {"answered": 2, "total": 2})
+
+
+def test_second_items_go_to_another_person_and_adjudication_to_a_third(house: Callable[..., House]) -> None:
+    h = house(questions=1, reasons=("positive", "rejection", "second", "adjudication"))
+    ada, ben = h.client("ada"), h.client("ben")
+
+    def work(client: Any, name: str, answer: str) -> list[str]:
+        seen = []
+        while item := client.get("/api/next").json()["item"]:
+            seen.append(item["passage"]["text"])
+            client.post("/api/answer", json=body(item, answer, key=f"{name}-{len(h.labels()):08}"))
+        return seen
+
+    assert h.client("zoe").get("/api/next").json()["item"] is not None  # zoe opened the question: first layer
+    assert ada.get("/api/next").json()["item"] is not None              # ada: second layer
+    reasons = {row["item_id"]: row["reason"] for row in h.rows}
+    work(h.client("zoe"), "zoe", "yes")
+    work(ada, "ada", "no")
+    work(ben, "ben", "yes")
+    by_person: dict[str, set[str]] = {}
+    for row in h.labels():
+        by_person.setdefault(row["assessor"], set()).add(reasons[row["item_id"]])
+    assert by_person == {"zoe": {"positive", "rejection"}, "ada": {"second"}, "ben": {"adjudication"}}
+
+
+def test_with_two_reviewers_one_of_them_adjudicates(house: Callable[..., House]) -> None:
+    h = house(questions=1, reasons=("positive", "rejection", "second", "adjudication"))
+    tokens = {"ada": "token-of-ada-1", "ben": "token-of-ben-1"}
+    h.restart(tokens)
+    for name in ("ada", "ben", "ada", "ben"):
+        client = h.client(tokens[name])
+        while item := client.get("/api/next").json()["item"]:
+            client.post("/api/answer", json=body(item, "no", key=f"{name}-{len(h.labels()):08}"))
+    assert client.get("/api/next").json()["progress"] == {"answered": 6, "total": 6}
+
+
+def test_an_idle_question_goes_to_somebody_else(house: Callable[..., House]) -> None:
+    h = house(questions=1)
+    held = h.client("ada").get("/api/next").json()["item"]
+    ben = h.client("ben")
+    assert ben.get("/api/next").json()["item"] is None
+    h.now += timedelta(hours=13)
+    assert ben.get("/api/next").json()["item"] == held
+    reply = h.client("ada").post("/api/answer", json=body(held, "no"))
+    assert (reply.status_code, "gone to somebody else" in reply.json()["error"]) == (409, True)
+
+
+def test_nothing_that_would_bias_a_reader_reaches_the_browser(house: Callable[..., House]) -> None:
+    h = house(reasons=("positive", "rejection", "second", "adjudication"))
+    sent = []
+    for name in ("ada", "ben", "cleo"):
+        client = h.client(name)
+        sent.append(client.get("/").text)
+        while True:
+            reply = client.get("/api/next")
+            sent.append(reply.text)
+            item = reply.json()["item"]
+            if item is None:
+                break
+            assert (set(item), set(item["question"]), set(item["passage"])) == (
+                {"token", "edition", "question", "passage", "answer"}, {"token", "text", "need", "turns"},
+                {"title", "heading", "before", "after", "text", "sentences"})
+            sent.append(client.post("/api/answer", json=body(item, "no", key=f"{name}-{len(sent):08}")).text)
+    everything = " ".join(sent).lower()
+    assert [word for word in BLIND if re.search(rf"\b{word}\b", everything)] == []
+    assert all(row["item_id"] not in everything for row in h.rows)
+
+
+def test_search_finds_what_no_system_found(house: Callable[..., House], make: Any) -> None:
+    docs = make.documents(d=TEXT, e="Elsewhere it says ten.", twin="Elsewhere it says ten.")
+    spans = make.spans(docs, [("d", 0, 39), ("d", 39, len(TEXT)), ("e", 0, 22), ("twin", 0, 22)], {"twin#0-22": "e#0-22"})
+    h = house(questions=1, passages=Passages(spans=spans, documents=docs),
+              search=lambda words: ["twin#0-22", "e#0-22", "d#0-39", "d#39-84", "unknown"])
+    client = h.client("ada")
+    item = client.get("/api/next").json()["item"]
+    assert 'data-searchable="yes"' in client.get("/").text
+    ask = {"question": item["question"]["token"], "words": "ten"}
+    results = client.post("/api/search", json=ask).json()["results"]
+    assert [r["passage"]["text"] for r in results] == ["Elsewhere it says ten.", TEXT[:39], TEXT[39:]]
+    assert all(set(r) == set(item) for r in results)
+    client.post("/api/answer", json=body(results[0], "yes", key="found-000001", sentences=[0]))
+    client.post("/api/answer", json=body(results[1], "no", key="found-000002"))
+    assert [(row["item_id"], row["span_id"]) for row in h.labels()] == [
+        (None, "e#0-22"), ("positive-0-0", "d#0-39")]  # a found passage that waits in the queue answers its item
+    bases = {row["span_id"]: row["basis"] for row in resolve(queue=h.store.queue(), labels=h.store.labels()).to_pylist()}
+    assert bases == {"e#0-22": "searched", "d#0-39": "human", "d#39-84": "human"}
+    again = client.post("/api/search", json=ask).json()["results"]
+    assert [r["answer"] for r in again] == ["yes", "no", None]
+    assert client.post("/api/answer", json=body(results[0], "no", key="found-000003")).status_code == 409
+    assert client.post("/api/search", json={**ask, "words": " "}).json()["results"] == []
+
+
+def test_a_question_without_a_yes_asks_for_a_search(house: Callable[..., House], make: Any) -> None:
+    docs = make.documents(d=TEXT)
+    h = house(questions=1, passages=Passages(spans=make.spans(docs, [("d", 0, 39), ("d", 39, len(TEXT))])),
+              search=lambda words: [])
+    client = h.client("ada")
+    first = client.get("/api/next").json()["item"]
+    one = client.post("/api/answer", json=body(first, "no")).json()
+    assert one["unanswered"] is None
+    two = client.post("/api/answer", json=body(one["item"], "no", key="key-00000002")).json()
+    assert two["unanswered"]["text"] == first["question"]["text"]
+
+
+def test_the_queue_grows_when_a_reader_has_nothing_left(house: Callable[..., House]) -> None:
+    waves = []
+
+    def grow(queue: pa.Table, labels: pa.Table) -> pa.Table:
+        waves.append(len(labels))
+        rows = queue.to_pylist()
+        return from_rows("queue", [rows[0] | {"item_id": "later-wave", "wave": 2, "reason": "no_gold", "order": 999,
+                                              "span_id": "d#39-84"}] if len(rows) == 1 else [])
+
+    h = house(questions=1, reasons=("positive",), grow=grow)
+    client = h.client("ada")
+    one = client.post("/api/answer", json=body(client.get("/api/next").json()["item"], "no")).json()
+    assert one["item"]["passage"]["text"] == TEXT[39:]
+    assert one["progress"] == {"answered": 1, "total": 2}
+    done = client.post("/api/answer", json=body(one["item"], "no", key="key-00000002")).json()
+    assert done["item"] is None
+    assert waves == [1, 2]
+
+
+def test_a_stranger_gets_nothing(house: Callable[..., House]) -> None:
+    from fastapi.testclient import TestClient
+
+    h = house()
+    h.restart({"ada": "token-of-ada-1"})
+    client = TestClient(h.app, base_url="http://127.0.0.1")
+    assert "Your token" in client.get("/").text
+    assert client.get("/api/next").status_code == 401
+    assert client.post("/api/answer", json={}).status_code in (401, 422)
+    assert client.post("/enter", data={"who": "ada"}).status_code == 401
+    assert client.post("/enter", data={"who": "token-of-ada-1"}).status_code == 200
+    assert client.get("/api/next").status_code == 200
+    assert "ada" in client.get("/").text
+    client.post("/leave")
+    assert client.get("/api/next").status_code == 401
+    # A foreign page that points its own name at this machine.
+    assert TestClient(h.app, base_url="http://evil.example").get("/").status_code == 403
+
+
+def test_headers_allow_nothing_from_elsewhere(house: Callable[..., House]) -> None:
+    client = house().client("ada")
+    reply = client.get("/")
+    assert "default-src 'none'" in reply.headers["content-security-policy"]
+    assert re.findall(r'(?:src|href)="(?!/static/)', reply.text) == []
+    assert client.get("/static/review.js").status_code == 200
+    assert "https://" not in client.get("/static/review.js").text + client.get("/static/review.css").text
+
+
+def test_another_address_demands_tokens(house: Callable[..., House]) -> None:
+    with pytest.raises(UsageError, match=r"host '0.0.0.0' .*GOLDSET_REVIEW_TOKENS=name:token"):
+        serve(house().store, host="0.0.0.0", port=0)
+
+
+def test_a_taken_port_is_named(house: Callable[..., House]) -> None:
+    import socket
+
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(ExternalError, match=rf"127.0.0.1:{port}: cannot listen there .*--port"):
+            serve(house().store, port=port)
+
+
+def test_tokens_from_file_and_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "tokens"
+    path.write_text("ada: aaaaaaaaaaaa\n\nben:bbbbbbbbbbbb\n", encoding="utf-8")
+    assert read_tokens(path) == {"ada": "aaaaaaaaaaaa", "ben": "bbbbbbbbbbbb"}
+    monkeypatch.setenv("GOLDSET_REVIEW_TOKENS", "cleo:cccccccccccc,")
+    assert read_tokens() == {"cleo": "cccccccccccc"}
+    for text, message in (("ada:short", "line 1: expected name:token with a token of at least 12"),
+                          ("ada:aaaaaaaaaaaa\nben:aaaaaaaaaaaa", "line 2: the name 'ben' or its token appears twice")):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(UsageError, match=message) as caught:
+            read_tokens(path)
+        assert "aaaaaaaaaaaa" not in str(caught.value)
+
+
+def test_the_answer_of_ten_thousand_items_is_quick(make: Any, tmp_path: Path) -> None:
+    import time
+
+    docs = make.documents(d=TEXT)
+    spans = make.spans(docs, [("d", i, i + 40) for i in range(40)])
+    ids = spans.column("span_id").to_pylist()
+    questions = make.questions(*(f"question {n}" for n in range(250)))
+    store = ReviewStore(f"sqlite:///{tmp_path / 'big.sqlite'}")
+    store.append_queue(from_rows("queue", [
+        {"item_id": f"i{n}-{s}", "question_id": q, "span_id": span, "campaign": "rebuild", "wave": 1,
+         "reason": "positive", "stratum": "positive", "stratum_size": 10_000, "u": 0.5, "order": 40 * n + s}
+        for n, q in enumerate(questions.column("question_id").to_pylist()) for s, span in enumerate(ids)]))
+    store.set_passages(questions=questions, spans=spans, documents=docs)
+    from goldset.review.service import AnswerIn
+
+    service = ReviewService(store)
+    item = service.state("ada")["item"]
+    spent = []
+    for n in range(40):
+        sent = AnswerIn.model_validate(body(item, "no", key=f"key-{n:08}"))
+        began = time.perf_counter()
+        item = service.answer("ada", sent)["item"]
+        spent.append(time.perf_counter() - began)
+    store.close()
+    # DESIGN 7 gives 50 ms from key to paint on two cores; the median leaves room for a busy machine.
+    assert sorted(spent)[len(spent) // 2] < 0.05, json.dumps(spent)
