@@ -6,13 +6,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from goldset.pipeline.checks import audit_any
 from prefect import flow
 
 from flows.tasks import note_table, note_text, prefect_runner, run_flow, say
 from goldset.formats.sets import load_set
 from goldset.formats.trec import read_run
-from goldset.report import render_terminal
+from goldset.pipeline.checks import audit_any
 
 
 @flow(name="goldset-audit", persist_result=False)
@@ -26,7 +25,7 @@ def audit_flow(labelled: str, runs: dict[str, str], relevant_from: int | None = 
                          serving_k=serving_k)
 
     outcome = prefect_runner("audit", step)
-    text = render_terminal(outcome.findings, outcome.measurements)
+    text = outcome.text()
     note_table("findings", [{name: row[name] for name in ("check", "subject", "verdict", "message")}
                             for row in outcome.findings.to_pylist()], "findings of the audit")
     note_text("audit", text, "the audit")

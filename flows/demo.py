@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import click
-from goldset.pipeline.demo import tell
 from prefect import flow
 
 from flows.tasks import note_text, prefect_runner, run_flow, say
+from goldset.pipeline.demo import tell
 
 
 @flow(name="goldset-demo", persist_result=False)

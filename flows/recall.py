@@ -6,12 +6,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from goldset.pipeline.scores import recall_any
 from prefect import flow
 
 from flows.tasks import note_text, prefect_runner, run_flow, say
 from goldset.formats.sets import load_set
 from goldset.formats.trec import read_run
+from goldset.pipeline.scores import recall_any
 
 
 @flow(name="goldset-recall", persist_result=False)

@@ -155,7 +155,8 @@ def _outside(covered: pd.DataFrame, pairs: pd.DataFrame) -> float:
     mine = pd.MultiIndex.from_arrays([covered["question_id"], covered["twin_group"]])
     rest = covered[~mine.isin(inside)]
     share = rest.groupby(PAIR).agg(share=("span_share", "sum"), words=("words", "first"))
-    return float((share["share"].clip(upper=1.0) * share["words"]).sum())
+    # Rounded, so that the order of the input does not show in the last bits.
+    return round(float((share["share"].clip(upper=1.0) * share["words"]).sum()), 6)
 
 
 def _contributions(best: pd.DataFrame) -> dict[str, Any]:

@@ -38,7 +38,7 @@ class KMismatch:
         eval_k = context.eval_k or scoring.get("evaluated_k")
         retrieve_k = context.retrieve_k or scoring.get("retrieved_k")
         serving_k = context.serving_k or scoring.get("served_k")
-        systems = _served(context, scoring.get("system"), retrieve_k, serving_k)
+        systems: list[str | None] = [*_served(context, scoring.get("system"), retrieve_k, serving_k)]
         word = k_word(eval_k, serving_k)
         ks = sorted({k for k in (serving_k, retrieve_k, eval_k) if k})
         rows = []

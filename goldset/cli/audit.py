@@ -40,7 +40,7 @@ def command(labelled: Path | None, qrels: Path | None, questions: Path | None, c
             html: Path | None, as_json: bool) -> int:
     """Can this labelled set be believed? Pre-check and four properties."""
     from goldset.pipeline.checks import audit_any
-    from goldset.report import render_json, render_terminal
+    from goldset.report import render_json
 
     gold = open_set(labelled, qrels, questions, corpus, relevant_from)
     outcome = audit_any(gold, open_runs(runs), logs=logs, logs_text=logs_text, eval_k=eval_k, retrieve_k=retrieve_k,
@@ -51,7 +51,7 @@ def command(labelled: Path | None, qrels: Path | None, questions: Path | None, c
     if as_json:
         result_json(render_json(outcome.findings))
     else:
-        result(render_terminal(outcome.findings, outcome.measurements))
+        result(outcome.text())
     failing = {"fail": ("fail",), "warn": ("fail", "warn")}[fail_on]
     if outcome.verdict in failing:
         return int(ExitCode.CHECK_FAILED)

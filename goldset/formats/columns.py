@@ -8,6 +8,7 @@ cannot. So there is one set of rules and messages, and clean files of a million 
 from __future__ import annotations
 
 import gzip
+import re
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +18,7 @@ import pyarrow as pa
 from goldset.errors import DataError
 from goldset.formats.lines import open_bytes
 
+_SPACES = re.compile(r"[ \t\x0b\x0c\r]+")
 _BOM = b"\xef\xbb\xbf"
 _OTHER_SPACE = bytes.maketrans(b"\t\x0b\x0c\r", b"    ")
 
@@ -48,6 +50,11 @@ def read_fields(path: Path, columns: Mapping[str, pa.DataType | None], *, tabs: 
         )
     except (pa.ArrowInvalid, pa.ArrowKeyError):
         return None
+
+
+def split_fields(line: str) -> list[str]:
+    """Fields of a line between ASCII white space; any other space is part of an id, as for other TREC tools."""
+    return [part for part in _SPACES.split(line) if part]
 
 
 def _plain_bytes(path: Path, *, tabs: bool) -> bytes | None:

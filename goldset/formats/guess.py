@@ -45,13 +45,11 @@ def guess_folder(folder: Path) -> Guess:
 
 def _place(path: Path, found: Guess) -> None:
     rows = sample_rows(path)
-    columns = {name: [row[name] for row in rows if row.get(name) not in (None, "")] for row in rows for name in row}
+    columns = _by_column(rows)
     if {"question", "passage", "relevant"} <= columns.keys():
         found.calibration = found.calibration or path
         return
-    texts = sorted(((statistics.median(len(value) for value in values), name) for name, values in columns.items()
-                    if values and all(isinstance(value, str) for value in values) and not _is_time(values)),
-                   reverse=True)
+    texts = _texts(columns)
     times = [name for name, values in columns.items() if _is_time(values)]
     if times and texts and found.log is None:
         found.log = (path, _log_columns(columns, texts, times[0]))
@@ -68,10 +66,31 @@ def _place(path: Path, found: Guess) -> None:
     found.unused.append(path)
 
 
-def _log_columns(columns: dict[str, list[Any]], texts: list[tuple[float, str]], time: str) -> dict[str, str]:
+def _by_column(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    return {name: [row[name] for row in rows if row.get(name) not in (None, "")] for row in rows for name in row}
+
+
+def _texts(columns: dict[str, list[Any]]) -> list[tuple[float, str]]:
+    """(median length, column) of the columns of strings that are not times, longest first."""
+    return sorted(((statistics.median(len(value) for value in values), name) for name, values in columns.items()
+                   if values and all(isinstance(value, str) for value in values) and not _is_time(values)),
+                  reverse=True)
+
+
+def log_columns(rows: list[dict[str, Any]]) -> dict[str, str]:
+    """Rows of a question log -> our key: their column, for text, time, session, agent, user and format."""
+    columns = _by_column(rows)
+    times = [name for name, values in columns.items() if _is_time(values)]
+    texts = _texts(columns)
+    return _log_columns(columns, texts, times[0] if times else None) if texts else {}
+
+
+def _log_columns(columns: dict[str, list[Any]], texts: list[tuple[float, str]], time: str | None) -> dict[str, str]:
     names = [name for _, name in texts]
     spaced = [name for name in names if sum(" " in value for value in columns[name]) > len(columns[name]) / 4]
-    place = {"text": _prefer(spaced or names, ("text", "query", "q", "question")), "time": time}
+    place = {"text": _prefer(spaced or names, ("text", "query", "q", "question"))}
+    if time is not None:
+        place["time"] = time
     if columns.keys() >= _TURNS:
         place["format"] = "chat"
     for ours, theirs in (("session", ("session", "session_id", "sid", "conversation", "conversation_id")),

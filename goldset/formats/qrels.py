@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from goldset.errors import DataError, UsageError
-from goldset.formats.columns import has_bom, read_fields
+from goldset.formats.columns import has_bom, read_fields, split_fields
 from goldset.formats.lines import numbered_lines
 from goldset.formats.sets import Note
 from goldset.schemas import RANGE, schema_of
@@ -79,7 +79,7 @@ def _shape(path: Path) -> _Shape:
         if not line.strip():
             continue
         parts = [_bare(part.strip()) for part in line.split("\t")]
-        loose = tuple(_bare(part) for part in line.split())
+        loose = tuple(_bare(part) for part in split_fields(line))
         header = tuple(part.lower() for part in loose) in _HEADERS
         return _Shape(len(parts) == 3, number if header else 0, has_bom(path), number - 1, line)
     raise DataError(f"{path}: empty; a line is '{_TREC}' (TREC) or {_BEIR} (BEIR)")
@@ -94,8 +94,8 @@ def _plain(path: Path, shape: _Shape) -> tuple[pa.Table, list[Note]] | None:
     table = read_fields(path, kinds, tabs=shape.tabs, skip=shape.header, blank_lines=False)
     if table is None:
         return None
-    if shape.tabs and any(pc.any(pc.not_equal(column, pc.utf8_trim_whitespace(column))).as_py()
-                          for column in (table.column("question_id"), table.column("span_id"))):
+    if shape.tabs and any(pc.any(pc.or_(pc.equal(column, ""), pc.not_equal(column, pc.utf8_trim_whitespace(column)))
+                                 ).as_py() for column in (table.column("question_id"), table.column("span_id"))):
         return None
     return table, []
 
@@ -122,7 +122,7 @@ def _rows(path: Path, shape: _Shape) -> Iterator[tuple[int, str, str, int, bool]
     for number, line in numbered_lines(path):
         if not line.strip() or number == shape.header:
             continue
-        raw = [part.strip() for part in line.split("\t")] if shape.tabs else line.split()
+        raw = [part.strip() for part in line.split("\t")] if shape.tabs else split_fields(line)
         parts = [_bare(part) for part in raw]
         where = f"{path}, line {number}"
         if len(parts) != expected:

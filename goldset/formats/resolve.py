@@ -69,32 +69,36 @@ def _flat(column: pa.ChunkedArray | pa.Array) -> pa.Array:
 
 
 def _join(found: pa.Array, known: pa.Array, name: str, what: str, more: Callable[[], pa.Array | None]) -> int:
-    """Number of ids in ``found`` that are unknown; raises where the two sides cannot be meant for each other."""
-    if not len(found):
-        return 0
+    """Number of ids in ``found`` that are unknown; raises where the two sides cannot be meant for each other.
+
+    ``more`` gives a wider list of known ids, asked for only if ``known`` leaves doubt.
+    """
+    enough = JOIN_AT_LEAST * len(found)
     missing = _missing(found, known)
-    if len(missing) <= (1 - JOIN_AT_LEAST) * len(found):
-        return len(missing)
-    rescued = _rescued(missing, known)
-    joined = len(found) - len(missing)
-    if joined and joined + rescued < JOIN_AT_LEAST * len(found):
+    rescued = _rescued(missing, known) if len(found) - len(missing) < enough else 0
+    if not _doubtful(len(found), len(missing), rescued):
         return len(missing)
     wider = more()
     if wider is not None:
-        missing = _missing(missing, wider)
-        joined = len(found) - len(missing)
-        rescued = _rescued(missing, wider)
-        known = wider
+        missing, known = _missing(missing, wider), wider
+        rescued = _rescued(missing, known) if len(found) - len(missing) < enough else 0
+        if not _doubtful(len(found), len(missing), rescued):
+            return len(missing)
+    joined = len(found) - len(missing)
     example = f"the first is '{missing[0].as_py()}', the set has ids like '{known[0].as_py() if len(known) else ''}'"
-    if len(missing) > (1 - JOIN_AT_LEAST) * len(found) and joined + rescued >= JOIN_AT_LEAST * len(found) and rescued:
+    if rescued and joined + rescued >= enough:
         raise DataError(f"run '{name}': {joined} of {len(found)} {what} ids resolve, but {joined + rescued} would if "
                         f"case, white space and leading zeros were ignored; {example}. "
                         "Ids are compared as they stand: write them alike in both files")
-    if joined == 0:
-        raise DataError(f"run '{name}': 0 of {len(found)} {what} ids resolve; {example}. "
-                        f"Give the run that was made for these {what}s" + (
-                            ", or the corpus with --corpus" if what == "chunk" and wider is None else ""))
-    return len(missing)
+    hint = ", or the corpus with --corpus" if what == "chunk" and wider is None else ""
+    raise DataError(f"run '{name}': 0 of {len(found)} {what} ids resolve; {example}. "
+                    f"Give the run that was made for these {what}s{hint}")
+
+
+def _doubtful(found: int, missing: int, rescued: int) -> bool:
+    """No id joins, or fewer than half do and another spelling would bring half of them together."""
+    joined = found - missing
+    return found > 0 and (joined == 0 or (rescued > 0 and joined + rescued >= JOIN_AT_LEAST * found))
 
 
 def _missing(found: pa.Array, known: pa.Array) -> pa.Array:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from goldset.errors import DataError
-from goldset.formats.columns import read_fields
+from goldset.formats.columns import read_fields, split_fields
 from goldset.formats.lines import numbered_lines
 from goldset.schemas import schema_of
 from goldset.store import write_text
@@ -88,7 +88,7 @@ def _read_lines(path: Path) -> pa.Table:
     scores: list[float] = []
     seen: dict[tuple[str, str | int], int] = {}
     for number, line in numbered_lines(path):
-        parts = line.split()
+        parts = split_fields(line)
         if not parts:
             continue
         where = f"{path}, line {number}"
@@ -143,7 +143,7 @@ def write_qrels(judgments: pa.Table, path: Path) -> None:
 
 
 def _word(value: str) -> str:
-    if not value or len(value.split()) != 1 or value.split()[0] != value:
+    if "\n" in value or split_fields(value) != [value]:
         raise DataError(f"id {value!r} is empty or holds white space, which TREC files cannot carry; "
                         "export to BEIR instead")
     return value

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 
-def cost(*, questions: int, spans: float, seconds: float, positive_share: float, review_share: float) -> dict[str, float]:
+def cost(*, questions: int, spans: float, seconds: float, positive_share: float,
+         review_share: float) -> dict[str, float]:
     """Questions, spans a question, seconds an item, judge-positive share, review share of rejections -> hours.
 
     full = n C t / 3600; reviewed = n C (p + r (1 - p)) t / 3600.

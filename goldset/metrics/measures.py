@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pyarrow.compute as pc
 
 from goldset.metrics.questions import Ints, Mask
 from goldset.metrics.results import NEVER, Results
@@ -112,8 +111,8 @@ def measure_cut(cut: Cut, mask: Mask) -> Iterator[dict[str, Any]]:
     yield labelled.row("recall_floor", Parts(plain.num, questions.is_labelled.astype(np.float64)), reason=unsettled,
                        no_parts="no_labelled_question")
     capped = np.minimum(gold, cut.at)
-    yield scored.row("recall_capped", Parts(np.divide(np.minimum(got, capped), capped, out=np.zeros(len(gold)),
-                                                      where=capped > 0), plain.den), reason=unsettled, no_parts="no_gold")
+    attained = np.divide(np.minimum(got, capped), capped, out=np.zeros(len(gold)), where=capped > 0)
+    yield scored.row("recall_capped", Parts(attained, plain.den), reason=unsettled, no_parts="no_gold")
     if (facets := _facets(cut)) is not None:
         yield scored.row("facet_recall", facets, reason=unsettled, no_parts="no_gold")
     yield scored.row("hit", Parts((got > 0).astype(np.float64), plain.den), reason=unsettled, no_parts="no_gold")
@@ -121,7 +120,8 @@ def measure_cut(cut: Cut, mask: Mask) -> Iterator[dict[str, Any]]:
     first = cut.first_rank
     reciprocal = np.where(first <= cut.at, 1.0 / np.minimum(first, _LAST), 0.0)
     yield scored.row("mrr", Parts(reciprocal, plain.den), reason=unsettled, no_parts="no_gold")
-    yield scored.row("ndcg", Parts(np.where(gold > 0, cut.ndcg(), 0.0), plain.den), reason=unsettled, no_parts="no_gold")
+    gain = np.where(gold > 0, cut.ndcg(), 0.0)
+    yield scored.row("ndcg", Parts(gain, plain.den), reason=unsettled, no_parts="no_gold")
     yield _answerable(cut, mask)
 
 
@@ -163,7 +163,7 @@ class Slice:
 
     def excluded(self) -> dict[str, int]:
         """Reason -> questions left out, and what is in the value though it could be overlooked."""
-        cut, questions, results = self.cut, self.cut.questions, self.cut.results
+        questions, results = self.cut.questions, self.cut.results
         out, used = self.mask & ~self.used, self.used
         labelled = out & questions.is_labelled
         sampled = labelled & (questions.gold == 0) & (questions.found > 0)
@@ -184,7 +184,8 @@ def _measurement(measure: str, k: int | None, found: Estimate, *, reason: str | 
     ends = (interval or found.interval) if known else None
     how = method or (found.method + ("; clipped to [0, 1]" if found.clipped else ""))
     return {
-        "measure": measure, "k": k, "value": found.value if known else None, "reason": None if known else reason, "n": n,
+        "measure": measure, "k": k, "n": n,
+        "value": found.value if known else None, "reason": None if known else reason,
         "excluded": [{"reason": why, "count": count} for why, count in sorted(excluded.items()) if count],
         "low": ends.low if ends else None, "high": ends.high if ends else None, "method": how if known else None,
     }

@@ -19,8 +19,8 @@ _ALL = (
     Measure("recall", "mean over questions with gold of delivered / gold", "STATISTICS 3.1, naive macro"),
     Measure("recall_low", "recall under the strict reading where evidence is missing: half of the span is served",
             "hit rule, strict end"),
-    Measure("recall_high", "recall under the lenient reading where evidence is missing: half of the shorter of span and "
-            "chunk is shared", "hit rule, lenient end"),
+    Measure("recall_high", "recall under the lenient reading where evidence is missing: half of the shorter of span "
+            "and chunk is shared", "hit rule, lenient end"),
     Measure("recall_micro", "(delivered + weighted finds delivered) / (gold + weighted finds), over all questions",
             "STATISTICS 3.1, Horvitz-Thompson ratio"),
     Measure("recall_micro_naive", "sum of delivered / sum of gold", "STATISTICS 3.1, naive micro"),
@@ -28,15 +28,17 @@ _ALL = (
     Measure("recall_floor", "mean over labelled questions of delivered / gold, questions without gold count 0",
             "lower bound where 'not found' may mean 'not there'"),
     Measure("recall_capped", "mean over questions with gold of delivered / min(gold, k)", "attainable share at k"),
-    Measure("facet_recall", "mean over questions with gold of facets delivered / facets", "a facet is one part of a need"),
+    Measure("facet_recall", "mean over questions with gold of facets delivered / facets",
+            "a facet is one part of a need"),
     Measure("hit", "share of questions with gold of which any gold is delivered", "success at k"),
     Measure("unjudged", "mean over questions with results of the share of served chunks that nobody judged",
             "judged at k, reversed"),
     Measure("mrr", "mean over questions with gold of 1 / rank of the first delivered gold, 0 below the cut",
             "Voorhees (1999)"),
-    Measure("ndcg", "mean over questions with gold of DCG / ideal DCG, gain / log2(1 + rank); gain = grade, or 1 at each "
-            "rank that completes a gold", "Järvelin and Kekäläinen (2002)"),
-    Measure("answerable", "share of labelled questions with gold, weighted finds included", "STATISTICS 3.1", cutoff=False),
+    Measure("ndcg", "mean over questions with gold of DCG / ideal DCG, gain / log2(1 + rank); gain = grade, or 1 at "
+            "each rank that completes a gold", "Järvelin and Kekäläinen (2002)"),
+    Measure("answerable", "share of labelled questions with gold, weighted finds included", "STATISTICS 3.1",
+            cutoff=False),
 )
 MEASURES: dict[str, Measure] = {measure.name: measure for measure in _ALL}
 
@@ -52,7 +54,7 @@ REASONS: dict[str, str] = {
 """Why a value is null."""
 
 COUNTED = "counted_"
-"""Prefix of entries in ``excluded`` that count questions which are *in* the value, as what the rest of the name says."""
+"""Prefix of entries in ``excluded`` that count questions which *are* in the value, as the rest of the name says."""
 
 EXCLUDED: dict[str, str] = {
     "no_gold": "labelled, and nobody found an answer",

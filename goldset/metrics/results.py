@@ -20,7 +20,7 @@ NEVER = np.iinfo(np.int64).max
 
 @dataclass(frozen=True)
 class Results:
-    """What one system delivered. ``low`` and ``high`` hold, for each gold row, the rank that delivers it (NEVER if none).
+    """What one system delivered. ``low`` and ``high`` hold, for each gold row, the rank that delivers it (or NEVER).
 
     They differ only where evidence is missing: low is the strict reading, high the lenient one.
     """
@@ -86,7 +86,9 @@ class Results:
     @cached_property
     def is_empty(self) -> Mask:
         """Questions answered with an empty list."""
-        return np.array([identity in self.empty for identity in self.questions.ids], np.bool_) & (self.length == 0)
+        named = np.array([identity in self.empty for identity in self.questions.ids], np.bool_)
+        mask: Mask = named & (self.length == 0)
+        return mask
 
     @cached_property
     def graded(self) -> tuple[Ints, Ints, Floats] | None:

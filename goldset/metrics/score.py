@@ -53,14 +53,14 @@ def score(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, ks: Sequence[i
     for name, run in runs.items():
         given = (status or {}).get(name)
         results = Results.of(name, questions, run, chunks=chunks, status=given)
+        _ = results.resolved  # before anything is computed from ids that do not join
         for k in sorted(set(ks)):
             rows += _rows(results, Cut(results, k), slices)
         if budget is not None:
             cut = Results.of(name, questions, cut_by_words(labelled, run, budget, chunks=chunks), chunks=chunks,
                              status=given)
             rows += _rows(cut, Cut(cut, None), slices)
-    table = from_rows("measurements", _once(rows))
-    return table
+    return from_rows("measurements", _once(rows))
 
 
 def _rows(results: Results, cut: Cut, slices: list[tuple[str, Any]]) -> list[dict[str, Any]]:

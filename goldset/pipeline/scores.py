@@ -33,6 +33,12 @@ How recall is counted:
 """
 
 
+def main_measures(measurements: pa.Table) -> pa.Table:
+    """What a terminal shows: SHOWN, without the measures that the set cannot give; ``recall`` always."""
+    shown = measurements.filter(pc.is_in(measurements.column("measure"), pa.array(SHOWN)))
+    return shown.filter(pc.or_(pc.is_valid(shown.column("value")), pc.equal(shown.column("measure"), "recall")))
+
+
 def explain() -> str:
     """The rules, and every measure with its formula and source."""
     from goldset.metrics import MEASURES
@@ -63,8 +69,6 @@ class Measured:
         """The answer on a terminal: the main measures; the others with --json."""
         from goldset.report import render_measurements
 
-        shown = self.measurements.filter(pc.is_in(self.measurements.column("measure"), pa.array(SHOWN)))
-        known = shown.filter(pc.or_(pc.is_valid(shown.column("value")), pc.equal(shown.column("measure"), "recall")))
         head = self.labelled.label
         if self.labelled.manifest.get("partial"):
             head += "  PARTIAL: the review is not complete"
@@ -72,7 +76,7 @@ class Measured:
             head += f", relevant from grade {self.labelled.relevant_from}"
         served = [f"{row['system']} serves {row['words']:,.0f} words at {row['k']}" for row in self.words
                   if row["words"] is not None]
-        return "\n".join([head, render_measurements(known), *([", ".join(served)] if served else [])])
+        return "\n".join([head, render_measurements(main_measures(self.measurements)), *([", ".join(served)] if served else [])])
 
     def gate(self, least: float | None) -> int:
         """Exit code of ``--min``: every system and cutoff passes on its lower bound, fails on its upper, else 6."""

@@ -49,9 +49,8 @@ class Stage:
 
 
 def _corpus(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, dict[str, Any]]:
-    from goldset.formats.corpora import read_chunks, read_documents
-
     from goldset.corpus import build_corpus
+    from goldset.formats.corpora import read_chunks, read_documents
 
     section, path = context.config.corpus, context.config.path
     documents = chunks = None
@@ -78,7 +77,6 @@ def _spans(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, di
 
 def _questions(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, dict[str, Any]]:
     from goldset.formats.logs import read_log
-
     from goldset.questions import mask, sample_questions
     from goldset.schemas import empty
 
@@ -133,7 +131,7 @@ def _retrieve(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables,
     from goldset.retrievers import build_retrievers, retrieve
 
     retrievers = build_retrievers(config=context.config, documents=tables["documents"], chunks=tables["chunks"],
-                                  cache=context.workspace.cache("embeddings").parent)
+                                  cache=context.workspace.cache("embeddings").parent, quiet=context.quiet)
     run, status = retrieve(questions=tables["questions"], retrievers=retrievers, depth=context.config.pool.depth)
     counts: dict[str, dict[str, int]] = {}
     for row in status.to_pylist():
@@ -143,12 +141,12 @@ def _retrieve(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables,
 
 
 def _system_settings(config: Config) -> dict[str, Any]:
-    from goldset.encoder import model_fingerprint
+    from goldset.encoder import located, model_fingerprint
 
     return {"depth": config.pool.depth,
             "systems": {name: system.model_dump(mode="json") for name, system in config.systems.items()},
             "families": {name: config.family(name) for name in config.systems},
-            "models": {name: model_fingerprint(system.model) for name, system in config.systems.items()
+            "models": {name: model_fingerprint(located(system.model, config.base)) for name, system in config.systems.items()
                        if isinstance(system, DenseSystem)}}
 
 
@@ -156,7 +154,8 @@ def _pool(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, dic
     from goldset.pool import pool_candidates
 
     pooled = pool_candidates(run=tables["run"], spans=tables["spans"], links=tables["span_links"],
-                             depth=context.config.pool.depth, audit_only=audit_only(context.config))
+                             depth=context.config.pool.depth, audit_only=audit_only(context.config),
+                             chunks=tables["chunks"])
     if not len(pooled.candidates):
         raise DataError("the pool is empty: no system returned a chunk for any sampled question; "
                         "look at run_status in the retrieve artifact and at the corpus")
@@ -169,9 +168,8 @@ def audit_only(config: Config) -> frozenset[str]:
 
 
 def _judge(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, dict[str, Any]]:
-    from goldset.spans import context as around
-
     from goldset.judges import VerdictStore, build_judge, judge_candidates
+    from goldset.spans import context as around
 
     store = VerdictStore(context.workspace.root / "verdicts.sqlite")
     judge = build_judge(config=context.config, cache=context.workspace.cache("embeddings").parent, store=store)
@@ -189,9 +187,10 @@ def _judge(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, di
 
 
 def _judge_settings(config: Config) -> dict[str, Any]:
-    from goldset.encoder import model_fingerprint
+    from goldset.encoder import located, model_fingerprint
 
-    model = {"model": model_fingerprint(config.judge.model)} if isinstance(config.judge, SimilarityJudge) else {}
+    model = {"model": model_fingerprint(located(config.judge.model, config.base))} \
+        if isinstance(config.judge, SimilarityJudge) else {}
     return {"judge": config.judge.model_dump(mode="json", exclude={"budget"}), **model}
 
 
@@ -225,7 +224,7 @@ STAGES: tuple[Stage, ...] = (
     Stage("retrieve", ("documents", "chunks", "questions"), ("run", "run_status"), _retrieve, _system_settings,
           lambda config: [config.path(system.path) for system in config.systems.values()
                           if isinstance(system, RunSystem)]),
-    Stage("pool", ("run", "spans", "span_links"), ("candidates",), _pool,
+    Stage("pool", ("run", "chunks", "spans", "span_links"), ("candidates",), _pool,
           lambda config: [config.pool.depth, sorted(audit_only(config))]),
     Stage("judge", ("candidates", "questions", "spans", "documents"), ("verdicts",), _judge, _judge_settings,
           _judge_files),

@@ -170,25 +170,28 @@ class ReviewStore:
 
     def set_passages(self, *, questions: pa.Table, spans: pa.Table, documents: pa.Table | None = None,
                      language: str = "en") -> int:
-        """Store the questions and passages of the queue, so that the page needs nothing but the database.
+        """Store the questions and the passages of the queue, so that the page needs nothing but the database.
 
-        Context sentences are made here. Returns the number of passages. DataError for a queued question or span that
-        the tables lack.
+        Context sentences are made here. Call it again after the queue has grown. Returns the number of passages.
+        DataError for a queued question or span that the tables lack.
         """
         rows = self.queue_since(0)[0]
         texts, book = asked(questions), Passages(spans=spans, documents=documents, language=language)
-        wanted = sorted({row["question_id"] for row in rows})
-        lacking = [question for question in wanted if question not in texts]
+        lacking = sorted({row["question_id"] for row in rows} - set(texts))
         if lacking:
             raise DataError(f"question '{lacking[0]}' is in the queue but not in the table 'questions'; "
                             "rebuild the queue from these questions")
-        passages = [book.passage(span) for span in sorted({row["span_id"] for row in rows})]
-        self._replace("questions", [{"id": question, "body": json.dumps({
-            "text": texts[question].text, "turns": texts[question].turns, "need": texts[question].need})}
-            for question in wanted])
-        self._replace("passages", [{"id": passage.span_id, "body": json.dumps(to_plain(passage))}
-                                   for passage in passages])
-        return len(passages)
+        spans_asked = {row["span_id"] for row in rows}
+        self._replace("questions", [{"id": key, "body": json.dumps({"text": found.text, "turns": found.turns,
+                                                                    "need": found.need})}
+                                    for key, found in sorted(texts.items())])
+        self.keep_passages(book, spans_asked)
+        return len(spans_asked)
+
+    def keep_passages(self, book: Passages, spans: Iterable[str]) -> None:
+        """Store the passages of some spans."""
+        self._replace("passages", [{"id": span, "body": json.dumps(to_plain(book.passage(span)))}
+                                   for span in sorted(set(spans))])
 
     def passage(self, span_id: str) -> Passage:
         """A stored passage; DataError if there is none."""

@@ -172,7 +172,8 @@ def serve(store: ReviewStore, *, host: str = "127.0.0.1", port: int = 8765, toke
     """Serve the review page until interrupted; ``announce`` is told its address once it accepts connections.
 
     ``search`` (words -> span ids) with ``passages`` gives the page a search box over the corpus; ``grow`` (queue,
-    labels -> rows) is asked for the next wave when somebody has nothing left. Port 0 takes any free port.
+    labels -> rows) is asked for the next wave when somebody has nothing left, and needs ``passages`` too. Port 0 takes
+    any free port.
 
     Raises:
         UsageError: an address beyond this machine without tokens.

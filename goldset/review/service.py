@@ -93,8 +93,10 @@ class ReviewService:
             self._desk.join(assessor)
             item = self._desk.next_item(assessor, self._clock(), prefer=prefer)
             if item is None and self._grow is not None:
-                added = self._store.append_queue(self._grow(self._store.queue(), self._store.labels()))
-                if added:
+                rows = self._grow(self._store.queue(), self._store.labels())
+                if self._book is not None:
+                    self._store.keep_passages(self._book, rows.column("span_id").to_pylist())
+                if self._store.append_queue(rows):
                     self._desk.sync()
                     item = self._desk.next_item(assessor, self._clock())
             number, of = self._desk.place(item) if item else (0, 0)

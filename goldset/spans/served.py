@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -169,7 +170,7 @@ def _measure(found: dict[int, Target], ranks: pd.DataFrame, low: Any, high: Any)
     owners = ranks["gold"].to_numpy()
     starts = np.flatnonzero(np.diff(owners, prepend=-1)).tolist()
     columns = [ranks[name].tolist() for name in ("rank", "first", "last", "size")]
-    for begin, end in zip(starts, [*starts[1:], len(owners)], strict=True):
+    for begin, end in itertools.pairwise([*starts, len(owners)]):
         number = int(owners[begin])
         strict, lenient = found[number].decide(list(zip(*(column[begin:end] for column in columns), strict=True)))
         low[number] = min(low[number], strict or _NEVER)

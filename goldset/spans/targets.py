@@ -113,7 +113,9 @@ def targets(
         holding = [part for part in places.holding(span) if part[1] < high and low < part[2]]
         if low < span.start or high > span.end:
             holding = places.chunks_in(span.doc_id, low, high)
-        parts.extend(holding)
+        # Only the second reading asks how long a chunk is.
+        size = places.size if target.lenient else _no_size
+        parts.extend((places.ids[row], first, last, size(row)) for row, first, last in holding)
         owner.extend([number] * len(holding))
         question.extend([question_id] * len(holding))
     ids, first, last, size = zip(*parts, strict=True) if parts else ((), (), (), ())
@@ -202,39 +204,48 @@ class _Places:
         held = chunks.filter(
             pc.and_(pc.is_in(chunks.column("doc_id"), value_set=docs), pc.is_valid(chunks.column("start")))
         )
-        self._ids = held.column("chunk_id").to_pylist()
+        self.ids = held.column("chunk_id").to_pylist()
         self._start = held.column("start").to_numpy()
         self._end = held.column("end").to_numpy()
         self._text, self._body = held.column("text"), held.column("body_start").to_numpy()
         self._rows = held.column("doc_id").to_pandas().groupby(held.column("doc_id").to_pandas()).indices
-        self._holding: dict[str, list[tuple[str, int, int, int]]] = {}
+        self._holding: dict[str, list[tuple[int, int, int]]] = {}
         self._sizes: dict[int, int] = {}
 
-    def holding(self, span: _Span) -> list[tuple[str, int, int, int]]:
-        """Chunks with a part of the span or of a twin: (chunk_id, first, last, size), in the span's document."""
+    def holding(self, span: _Span) -> list[tuple[int, int, int]]:
+        """Chunks with a part of the span or of a twin: (row, first, last), in the span's document."""
         if span.span_id not in self._holding:
             assert span.start is not None
             found = self.chunks_in(span.doc_id, span.start, span.end)
             for twin in self._group[self._group_of[span.span_id]]:
                 if twin is not span and twin.start is not None:
-                    for chunk_id, low, high, size in self.chunks_in(twin.doc_id, twin.start, twin.end):
-                        found.append((chunk_id, *span.mapped(twin, low, high), size))
+                    for row, low, high in self.chunks_in(twin.doc_id, twin.start, twin.end):
+                        found.append((row, *span.mapped(twin, low, high)))
             self._holding[span.span_id] = found
         return self._holding[span.span_id]
 
-    def chunks_in(self, doc_id: str, low: int, high: int) -> list[tuple[str, int, int, int]]:
-        """Chunks that share code points with ``[low, high)``: (chunk_id, first shared, one past the last, size)."""
+    def chunks_in(self, doc_id: str, low: int, high: int) -> list[tuple[int, int, int]]:
+        """Chunks that share code points with ``[low, high)``: (row, first shared, one past the last)."""
         rows = self._rows.get(doc_id)
         if rows is None:
             return []
         start, end = self._start[rows], self._end[rows]
-        return [
-            (self._ids[row], max(int(self._start[row]), low), min(int(self._end[row]), high), self._size(row))
-            for row in rows[(start < high) & (end > low)].tolist()
-        ]
+        here = (start < high) & (end > low)
+        return list(
+            zip(
+                rows[here].tolist(),
+                np.maximum(start[here], low).tolist(),
+                np.minimum(end[here], high).tolist(),
+                strict=True,
+            )
+        )
 
-    def _size(self, row: int) -> int:
+    def size(self, row: int) -> int:
         """Non-space code points of a chunk's body."""
         if row not in self._sizes:
             self._sizes[row] = int(ink_counts(self._text[row].as_py()[self._body[row] :])[-1])
         return self._sizes[row]
+
+
+def _no_size(row: int) -> int:
+    return 0

@@ -46,11 +46,13 @@ def build_set(gold: Mapping[str, Sequence[str]], *, passages: Mapping[str, str] 
     pairs = [(question, span, True) for question, spans in gold.items() for span in spans]
     pairs += [(question, span, False) for question, span in not_relevant]
     judged: list[tuple[str, str, bool | None]] = [*pairs, *((question, span, None) for question, span in unjudged)]
-    judgments = [{"question_id": question, "span_id": span, "relevant": relevant,
-                  "grade": None if relevant is None else int(relevant), "basis": "imported", "inclusion_prob": 1.0,
-                  "stratum": None, "label_ids": []} for question, span, relevant in judged]
-    rows = [{"question_id": question, "span_id": span, "evidence": [], "evidence_source": None, "facet": None,
-             "weight": 1.0, "twin_group": span} for question, span, relevant in judged if relevant]
+    judgments: list[dict[str, Any]] = [
+        {"question_id": question, "span_id": span, "relevant": relevant,
+         "grade": None if relevant is None else int(relevant), "basis": "imported", "inclusion_prob": 1.0,
+         "stratum": None, "label_ids": []} for question, span, relevant in judged]
+    rows: list[dict[str, Any]] = [
+        {"question_id": question, "span_id": span, "evidence": [], "evidence_source": None, "facet": None,
+         "weight": 1.0, "twin_group": span} for question, span, relevant in judged if relevant]
     corpus = None if passages is None else _corpus(passages)
     return LabelledSet(name="small", version=None, kind=facts.pop("kind", "trec"),
                        judgments=from_rows("judgments", judgments), gold=from_rows("gold", rows),

@@ -20,8 +20,9 @@ def test_every_check_speaks_even_when_nothing_is_known(make_set: MakeSet) -> Non
     conform(table, "findings")
     reasons = {(row["check"], row["reason"], row["verdict"]) for row in table.to_pylist()}
     assert reasons == {
-        ("integrity", "clean", "pass"), ("circularity", "no_run", "insufficient"), ("leakage", "no_text", "insufficient"),
-        ("k_mismatch", "not_measured", "insufficient"), ("completeness", "too_few", "insufficient")}
+        ("integrity", "clean", "pass"), ("circularity", "no_run", "insufficient"),
+        ("leakage", "no_text", "insufficient"), ("k_mismatch", "not_measured", "insufficient"),
+        ("completeness", "too_few", "insufficient")}
     assert overall(table) == "insufficient"
 
 
@@ -34,7 +35,8 @@ def test_bm25_over_the_corpus_is_the_second_system(make_set: MakeSet) -> None:
     (first,) = [row for row in table if row["reason"] == "rank"]
     assert first["measured"] == 1.0
     # Our own search is nobody's served list.
-    assert not any(row["reason"].startswith("recall@") for row in audit_set(labelled, {}, eval_k=5, serving_k=5).to_pylist())
+    reasons = audit_set(labelled, {}, eval_k=5, serving_k=5).column("reason").to_pylist()
+    assert not any(reason.startswith("recall@") for reason in reasons)
 
 
 def test_a_further_check_is_one_class(make_set: MakeSet) -> None:

@@ -32,10 +32,10 @@ def ranked(gold_ranks: Mapping[str, Sequence[int]], depth: int) -> tuple[dict[st
 
 
 def lognormal(seed: int, questions: int = 180) -> dict[str, list[int]]:
-    """Complete labels: one to three gold a question, log ranks normal (mean 2, SD 1.6: 12 % beyond rank 50)."""
+    """Complete labels: one to three gold a question, log ranks normal (mean 2.3, SD 1.8: 19 % beyond rank 50)."""
     generator = np.random.default_rng(seed)
-    return {f"q{i}": sorted(set(np.ceil(np.exp(generator.normal(2, 1.6, generator.integers(1, 4)))).astype(int).tolist()))
-            for i in range(questions)}
+    drawn = [np.ceil(np.exp(generator.normal(2.3, 1.8, generator.integers(1, 4)))) for _ in range(questions)]
+    return {f"q{i}": sorted({int(rank) for rank in ranks}) for i, ranks in enumerate(drawn)}
 
 
 # STATISTICS 13, oracle 23.
@@ -111,7 +111,7 @@ def test_questions_the_run_does_not_answer_are_neither_inside_nor_outside(make_s
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_planted_truncation_convicts_and_complete_labels_acquit(seed: int, make_set: MakeSet, make_run: MakeRun) -> None:
+def test_planted_truncation_convicts_and_complete_acquits(seed: int, make_set: MakeSet, make_run: MakeRun) -> None:
     complete = lognormal(seed)
     gold, lists = ranked(complete, 200)
     run = {"bm25": make_run("bm25", lists)}
@@ -155,7 +155,7 @@ def test_unjudged_share_of_the_results(make_set: MakeSet, make_run: MakeRun) -> 
 
 
 def test_a_short_run_cannot_acquit(make_set: MakeSet, make_run: MakeRun) -> None:
-    gold, lists = ranked({f"q{i}": [1 + i % 3, 30] for i in range(60)}, 20)
+    gold, lists = ranked({f"q{i}": [1 + i % 20, 30] for i in range(60)}, 20)
     row = words(make_set(gold), {"bm25": make_run("bm25", lists)})["bm25"]
     assert (row["verdict"], row["reason"]) == ("insufficient", "too_shallow")
 
@@ -166,12 +166,12 @@ def test_without_run_and_corpus_it_says_what_is_missing(make_set: MakeSet) -> No
     assert "--run NAME=FILE" in row["remedy"]
 
 
-def test_shuffled_rows_change_nothing_and_a_new_question_changes_no_other_system(make_set: MakeSet,
-                                                                                   make_run: MakeRun) -> None:
+def test_shuffled_rows_change_nothing(make_set: MakeSet, make_run: MakeRun) -> None:
     gold, lists = ranked(lognormal(3, 40), 120)
     labelled, run = make_set(gold), make_run("bm25", lists)
     order = np.random.default_rng(1).permutation(len(run))
-    other = dataclasses.replace(labelled, gold=labelled.gold.take(np.random.default_rng(2).permutation(len(labelled.gold))))
+    shuffled = labelled.gold.take(np.random.default_rng(2).permutation(len(labelled.gold)))
+    other = dataclasses.replace(labelled, gold=shuffled)
     first = audit_set(labelled, {"bm25": run}, checks=[Circularity()]).to_pylist()
     again = audit_set(other, {"bm25": run.take(order)}, checks=[Circularity()]).to_pylist()
     assert first == again

@@ -16,7 +16,10 @@ MakeSet = Callable[..., LabelledSet]
 MakeRun = Callable[..., pa.Table]
 
 
-def findings(labelled: LabelledSet, runs: dict[str, pa.Table] | None = None, **facts: Any) -> dict[tuple[str, str], dict[str, Any]]:
+Rows = dict[tuple[str, str], dict[str, Any]]
+
+
+def findings(labelled: LabelledSet, runs: dict[str, pa.Table] | None = None, **facts: Any) -> Rows:
     table = audit_set(labelled, runs or {}, checks=[Completeness()], **facts)
     return {(row["subject"], row["reason"]): row for row in table.to_pylist()}
 
@@ -76,9 +79,10 @@ def test_a_set_built_here_passes_only_with_an_independent_system(make_set: MakeS
     manifest = {**sampled(100, 100, 0), "systems": {"bm25": {"family": "lexical", "audit_only": False},
                                                     "judge_free": {"family": "x", "audit_only": True}}}
     pairs = gold(20, 80)
-    whole = {question: [*spans, *(f"n{question}{i}" for i in range(10 - len(spans)))] for question, spans in pairs.items()}
-    labelled = make_set(pairs, manifest=manifest, kind="published",
-                        not_relevant=[(q, span) for q, spans in whole.items() for span in spans if span not in pairs[q]])
+    whole = {question: [*spans, *(f"n{question}{i}" for i in range(10 - len(spans)))]
+             for question, spans in pairs.items()}
+    read = [(question, span) for question, spans in whole.items() for span in spans if span not in pairs[question]]
+    labelled = make_set(pairs, manifest=manifest, kind="published", not_relevant=read)
     alone = findings(labelled, {"bm25": make_run("bm25", whole)})
     assert {row["verdict"] for row in alone.values()} == {"insufficient"}
     assert "audit_only = true" in alone["all", "unprobed"]["remedy"]

@@ -24,7 +24,8 @@ def findings(labelled: LabelledSet, runs: dict[str, pa.Table] | None = None) -> 
 
 
 def test_a_sound_set_is_clean(make_set: MakeSet) -> None:
-    rows = findings(make_set({"q1": ["d1"], "q2": ["d2"]}, passages={"d1": "a", "d2": "b"}, questions={"q1": "x", "q2": "y"}))
+    rows = findings(make_set({"q1": ["d1"], "q2": ["d2"]}, passages={"d1": "a", "d2": "b"},
+                             questions={"q1": "x", "q2": "y"}))
     assert list(rows) == [("all", "clean")]
     assert rows["all", "clean"]["n"] == 2
 

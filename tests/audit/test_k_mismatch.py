@@ -26,7 +26,8 @@ def test_true_k(headline: float, k: int | None) -> None:
 
 
 @pytest.mark.parametrize(("eval_k", "serving_k", "word"), [
-    (10, 3, "mismatch"), (3, 10, "mismatch_below"), (5, 5, "equal"), (None, 5, "not_measured"), (5, None, "not_measured")])
+    (10, 3, "mismatch"), (3, 10, "mismatch_below"), (5, 5, "equal"), (None, 5, "not_measured"),
+    (5, None, "not_measured")])
 def test_word(eval_k: int | None, serving_k: int | None, word: str) -> None:
     assert k_word(eval_k, serving_k) == word
 

@@ -49,7 +49,8 @@ def test_a_line_with_another_number_of_fields(tmp_path: Path, line: str, count: 
         _set(tmp_path, f"q1 0 d1 1\n\n{line}\n")
 
 
-@pytest.mark.parametrize("text", ["\ufeffquery-id\tcorpus-id\tscore\nq1\td1\t1\n", "\ufeffq1 0 d1 1", "\ufeffq1\td1\t1\n"])
+@pytest.mark.parametrize(
+    "text", ["\ufeffquery-id\tcorpus-id\tscore\nq1\td1\t1\n", "\ufeffq1 0 d1 1", "\ufeffq1\td1\t1\n"])
 def test_a_byte_order_mark_is_no_part_of_the_first_id(tmp_path: Path, text: str) -> None:
     # CASES C02
     labelled = _set(tmp_path, text)
@@ -71,7 +72,7 @@ def test_ids_are_opaque(tmp_path: Path) -> None:
 def test_negative_and_graded_labels(tmp_path: Path) -> None:
     # CASES C07: -1 is pooled and not judged, -2 is judged not relevant
     text = "".join(f"q 0 d{grade} {grade}\n" for grade in (-2, -1, 0, 1, 2, 3))
-    with pytest.raises(DataError, match="grades go from -2 to 3.*--relevant-from"):
+    with pytest.raises(DataError, match=r"grades go from -2 to 3.*--relevant-from"):
         _set(tmp_path, text)
     labelled = _set(tmp_path, text, 2)
     assert {span: relevant for (_, span), relevant in _judged(labelled).items()} == {

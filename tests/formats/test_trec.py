@@ -96,10 +96,10 @@ def test_unreadable_files(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="line 2: not UTF-8"):
         read_run(_write(tmp_path, b"q1 Q0 a 1 2 t\nq1 Q0 \xff 2 1 t\n"), system="s")
     with pytest.raises(DataError, match="gzip file is damaged"):
-        read_run(_write(tmp_path, gzip.compress(b"q1 Q0 a 1 2 t\n" * 100)[:-9]), system="s")
+        read_run(_write(tmp_path, gzip.compress(b"q1 Q0 a 1 2 t\nq1 Q0 b 2 1 t\n")[:-9]), system="s")
 
 
-IDS = st.text(st.characters(codec="utf-8", exclude_categories=["Z", "C"], exclude_characters='"'), min_size=1, max_size=4)
+IDS = st.text(st.characters(codec="utf-8", exclude_categories=["C"], exclude_characters='" '), min_size=1, max_size=4)
 
 
 @given(st.dictionaries(IDS, st.lists(IDS, min_size=1, max_size=5, unique=True), min_size=1, max_size=4))

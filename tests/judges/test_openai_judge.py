@@ -164,12 +164,22 @@ def test_votes_are_separate_calls_with_separate_seeds(store: VerdictStore) -> No
     assert sorted(request["seed"] for request in stub.requests) == [7, 8, 9]
 
 
-def test_retry_after_is_honoured(store: VerdictStore) -> None:
-    with serve(lambda number, body: Answer(status=429, headers={"Retry-After": "1"}) if number == 1
+@pytest.mark.parametrize("status", [429, 503])
+def test_retry_after_is_honoured(store: VerdictStore, status: int) -> None:
+    with serve(lambda number, body: Answer(status=status, headers={"Retry-After": "1"}) if number == 1
                else Answer(content="relevant")) as stub:
         rows = run(make(stub.url, store, in_flight=1), store, 1).to_pylist()
     assert [row["status"] for row in rows] == ["ok"]
     assert stub.times[1] - stub.times[0] >= 1.0
+
+
+def test_a_rate_limit_holds_all_workers(store: VerdictStore) -> None:
+    with serve(lambda number, body: Answer(status=429, headers={"Retry-After": "1"}) if number == 1
+               else Answer(content="relevant", delay=0.3)) as stub:
+        run(make(stub.url, store, in_flight=4), store, 12)
+    # Four requests were on their way; the other nine (12 pairs, one asked twice) waited for the second to pass.
+    assert len(stub.times) == 13
+    assert all(later - stub.times[0] >= 1.0 for later in stub.times[4:])
 
 
 def test_time_out_is_retried(store: VerdictStore) -> None:

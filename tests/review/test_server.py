@@ -19,6 +19,8 @@ from goldset.schemas import from_rows
 BLIND = ("verdict", "quote", "score", "rank", "system", "stratum", "reason", "positive", "rejection", "second",
          "adjudication", "item_id", "span_id")
 TEXT = "Opening times differ. \U0001F4A9 We open at nine. The library closes at six. Bring a card."
+CUT = 40  # after the second sentence
+FIRST, LAST = f"d#0-{CUT}", f"d#{CUT}-{len(TEXT)}"
 
 
 class House:
@@ -27,7 +29,7 @@ class House:
     def __init__(self, make: Any, tmp_path: Path, *, reasons: tuple[str, ...] = ("positive", "rejection"),
                  questions: int = 2, **service: Any) -> None:
         self.docs = make.documents(d=TEXT, e="Elsewhere it says ten.", twin="Elsewhere it says ten.")
-        cuts = [("d", 0, 39), ("d", 39, len(TEXT)), ("e", 0, 22), ("twin", 0, 22)]
+        cuts = [("d", 0, CUT), ("d", CUT, len(TEXT)), ("e", 0, 22), ("twin", 0, 22)]
         self.spans = make.spans(self.docs, cuts, {"twin#0-22": "e#0-22"})
         self.questions = make.questions(*(f"when, number {n}?" for n in range(questions)))
         ids = self.questions.column("question_id").to_pylist()
@@ -35,7 +37,7 @@ class House:
             {"item_id": f"{reason}-{n}-{s}", "question_id": q, "span_id": span, "campaign": "rebuild", "wave": 1,
              "reason": reason, "stratum": "STRATUM", "stratum_size": 9, "u": 0.5, "order": 100 * n + 10 * k + s}
             for n, q in enumerate(ids) for k, reason in enumerate(reasons)
-            for s, span in enumerate(["d#0-39", "d#39-84"])
+            for s, span in enumerate([FIRST, LAST])
             if reason in ("second", "adjudication") or s == k]
         self.url = f"sqlite:///{tmp_path / 'review.sqlite'}"
         self.store = ReviewStore(self.url)
@@ -104,11 +106,11 @@ def test_selected_sentences_become_evidence_in_code_points(house: Callable[..., 
     h = house()
     client = h.client("ada")
     item = client.get("/api/next").json()["item"]
-    assert item["passage"]["sentences"] == [[0, 21], [22, 40]]  # UTF-16: the character beyond U+FFFF counts twice
+    assert item["passage"]["sentences"] == [[0, 21], [22, 41]]  # UTF-16: the character beyond U+FFFF counts twice
     client.post("/api/answer", json=body(item, "yes", sentences=[1]))
     row = h.labels()[0]
-    assert (row["evidence"], row["evidence_source"]) == ([{"start": 22, "end": 39}], "selected")
-    assert TEXT[22:39] == "\U0001F4A9 We open at nine."
+    assert (row["evidence"], row["evidence_source"]) == ([{"start": 22, "end": 40}], "selected")
+    assert TEXT[22:40] == "\U0001F4A9 We open at nine."
 
 
 def test_yes_without_a_selection_is_the_whole_passage(house: Callable[..., House]) -> None:
@@ -116,7 +118,7 @@ def test_yes_without_a_selection_is_the_whole_passage(house: Callable[..., House
     client = h.client("ada")
     client.post("/api/answer", json=body(client.get("/api/next").json()["item"], "yes"))
     row = h.labels()[0]
-    assert (row["evidence"], row["evidence_source"]) == ([{"start": 0, "end": 39}], "whole_span")
+    assert (row["evidence"], row["evidence_source"]) == ([{"start": 0, "end": 40}], "whole_span")
 
 
 @pytest.mark.parametrize(("change", "message"), [
@@ -225,6 +227,7 @@ def test_second_items_go_to_another_person_and_adjudication_to_a_third(house: Ca
 
     assert h.client("zoe").get("/api/next").json()["item"] is not None  # zoe opened the question: first layer
     assert ada.get("/api/next").json()["item"] is not None              # ada: second layer
+    assert ben.get("/api/next").json()["item"] is not None              # ben has no part in it: adjudication
     reasons = {row["item_id"]: row["reason"] for row in h.rows}
     work(h.client("zoe"), "zoe", "yes")
     work(ada, "ada", "no")
@@ -280,22 +283,22 @@ def test_nothing_that_would_bias_a_reader_reaches_the_browser(house: Callable[..
 
 def test_search_finds_what_no_system_found(house: Callable[..., House], make: Any) -> None:
     docs = make.documents(d=TEXT, e="Elsewhere it says ten.", twin="Elsewhere it says ten.")
-    spans = make.spans(docs, [("d", 0, 39), ("d", 39, len(TEXT)), ("e", 0, 22), ("twin", 0, 22)], {"twin#0-22": "e#0-22"})
+    spans = make.spans(docs, [("d", 0, CUT), ("d", CUT, len(TEXT)), ("e", 0, 22), ("twin", 0, 22)], {"twin#0-22": "e#0-22"})
     h = house(questions=1, passages=Passages(spans=spans, documents=docs),
-              search=lambda words: ["twin#0-22", "e#0-22", "d#0-39", "d#39-84", "unknown"])
+              search=lambda words: ["twin#0-22", "e#0-22", FIRST, LAST, "unknown"])
     client = h.client("ada")
     item = client.get("/api/next").json()["item"]
     assert 'data-searchable="yes"' in client.get("/").text
     ask = {"question": item["question"]["token"], "words": "ten"}
     results = client.post("/api/search", json=ask).json()["results"]
-    assert [r["passage"]["text"] for r in results] == ["Elsewhere it says ten.", TEXT[:39], TEXT[39:]]
+    assert [r["passage"]["text"] for r in results] == ["Elsewhere it says ten.", TEXT[:CUT], TEXT[CUT:]]
     assert all(set(r) == set(item) for r in results)
     client.post("/api/answer", json=body(results[0], "yes", key="found-000001", sentences=[0]))
     client.post("/api/answer", json=body(results[1], "no", key="found-000002"))
     assert [(row["item_id"], row["span_id"]) for row in h.labels()] == [
-        (None, "e#0-22"), ("positive-0-0", "d#0-39")]  # a found passage that waits in the queue answers its item
+        (None, "e#0-22"), ("positive-0-0", FIRST)]  # a found passage that waits in the queue answers its item
     bases = {row["span_id"]: row["basis"] for row in resolve(queue=h.store.queue(), labels=h.store.labels()).to_pylist()}
-    assert bases == {"e#0-22": "searched", "d#0-39": "human", "d#39-84": "human"}
+    assert bases == {"e#0-22": "searched", FIRST: "human", LAST: "human"}
     again = client.post("/api/search", json=ask).json()["results"]
     assert [r["answer"] for r in again] == ["yes", "no", None]
     assert client.post("/api/answer", json=body(results[0], "no", key="found-000003")).status_code == 409
@@ -304,7 +307,7 @@ def test_search_finds_what_no_system_found(house: Callable[..., House], make: An
 
 def test_a_question_without_a_yes_asks_for_a_search(house: Callable[..., House], make: Any) -> None:
     docs = make.documents(d=TEXT)
-    h = house(questions=1, passages=Passages(spans=make.spans(docs, [("d", 0, 39), ("d", 39, len(TEXT))])),
+    h = house(questions=1, passages=Passages(spans=make.spans(docs, [("d", 0, CUT), ("d", CUT, len(TEXT))])),
               search=lambda words: [])
     client = h.client("ada")
     first = client.get("/api/next").json()["item"]
@@ -314,23 +317,26 @@ def test_a_question_without_a_yes_asks_for_a_search(house: Callable[..., House],
     assert two["unanswered"]["text"] == first["question"]["text"]
 
 
-def test_the_queue_grows_when_a_reader_has_nothing_left(house: Callable[..., House]) -> None:
+def test_the_queue_grows_when_a_reader_has_nothing_left(house: Callable[..., House], make: Any) -> None:
     waves = []
 
     def grow(queue: pa.Table, labels: pa.Table) -> pa.Table:
         waves.append(len(labels))
         rows = queue.to_pylist()
         return from_rows("queue", [rows[0] | {"item_id": "later-wave", "wave": 2, "reason": "no_gold", "order": 999,
-                                              "span_id": "d#39-84"}] if len(rows) == 1 else [])
+                                              "span_id": LAST}] if len(rows) == 1 else [])
 
-    h = house(questions=1, reasons=("positive",), grow=grow)
+    docs = make.documents(d=TEXT)
+    h = house(questions=1, reasons=("positive",), grow=grow,
+              passages=Passages(spans=make.spans(docs, [("d", 0, CUT), ("d", CUT, len(TEXT))])))
     client = h.client("ada")
     one = client.post("/api/answer", json=body(client.get("/api/next").json()["item"], "no")).json()
-    assert one["item"]["passage"]["text"] == TEXT[39:]
+    assert one["item"]["passage"]["text"] == TEXT[CUT:]
     assert one["progress"] == {"answered": 1, "total": 2}
     done = client.post("/api/answer", json=body(one["item"], "no", key="key-00000002")).json()
     assert done["item"] is None
     assert waves == [1, 2]
+    assert h.store.passage(LAST).text == TEXT[CUT:]  # stored with its item, for the other servers
 
 
 def test_a_stranger_gets_nothing(house: Callable[..., House]) -> None:

@@ -1,0 +1,187 @@
+"""Reports: the first screen, the terminal text, the JSON documents, the page."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from goldset.audit import LIMITS, finding
+from goldset.report import (
+    headline,
+    render_html,
+    render_json,
+    render_measurements,
+    render_recall_json,
+    render_terminal,
+)
+from goldset.report.plots import Mark, interval_plot
+from goldset.report.summary import number
+from goldset.schemas import from_rows, schema_of
+
+ROWS = [
+    finding("integrity", "bm25", "unknown_ids", n=100, measured=3, message="bm25: 3 of 100 ids are not there."),
+    finding("circularity", "bm25", "truncated", n=43, measured=0.0, interval=(0.0, 0.067), threshold=0.05,
+            message="0 of 549 gold spans outside bm25 top 50 & <more>; the gold stops at rank 10 of bm25."),
+    finding("circularity", "bm25", "unjudged", n=43, measured=0.25, interval=(0.2, 0.3), message="1 of 4 unjudged."),
+    finding("circularity", "dense", "healthy", n=43, measured=0.4, interval=(0.3, 0.5), threshold=0.05, message="fine"),
+    finding("leakage", "all", "no_text", n=0, message="The set comes without question texts."),
+    finding("k_mismatch", "bm25", "mismatch", n=43, measured=0.15, interval=(0.1, 0.2), message="quoted at 10"),
+    finding("k_mismatch", "bm25", "recall@5", n=43, measured=0.35, interval=(0.28, 0.42), message="recall@5 is 0.35"),
+    finding("k_mismatch", "bm25", "recall@10", n=43, measured=0.5, interval=(0.42, 0.58), message="recall@10 is 0.5"),
+    finding("completeness", "all", "one_gold", n=43, measured=1.0, interval=(0.92, 1.0), threshold=0.9, message="one"),
+]
+
+
+@pytest.fixture
+def findings() -> pa.Table:
+    return from_rows("findings", ROWS)
+
+
+@pytest.fixture
+def measurements() -> pa.Table:
+    base: dict[str, Any] = {"system": "bm25", "k": 5, "slice": "all", "reason": None, "n": 40,
+                            "excluded": [{"reason": "no_gold", "count": 3}], "low": 0.28, "high": 0.42,
+                            "method": "wilson_n_eff", "weighting": "none", "gold_version": "demo/v1"}
+    return from_rows("measurements", [
+        {**base, "measure": "recall", "value": 0.35},
+        {**base, "measure": "recall_micro", "value": None, "reason": "not_sampled", "low": None, "high": None},
+        {**base, "measure": "answerable", "k": None, "value": 0.93}])
+
+
+class Page(HTMLParser):
+    """Tags, ids, addresses and visible text of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.ids: list[str] = []
+        self.addresses: list[str] = []
+        self.words: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        for name, value in attrs:
+            if name == "id":
+                self.ids.append(str(value))
+            if name in ("href", "src", "xlink:href", "action"):
+                self.addresses.append(str(value))
+
+    def handle_data(self, data: str) -> None:
+        if self.tags and self.tags[-1] != "style":
+            self.words.append(data)
+
+    @property
+    def text(self) -> str:
+        return re.sub(r"\s+", " ", " ".join(self.words))
+
+
+def test_headline_is_the_first_failure_of_a_property(findings: pa.Table) -> None:
+    first = headline(findings)
+    assert (first.verdict, first.reason) == ("fail", ROWS[1]["message"])
+    assert first.answer.startswith("No: ")
+    assert first.step == ROWS[1]["remedy"]
+
+
+def test_a_warning_of_the_pre_check_stands_behind_those_of_the_properties() -> None:
+    table = from_rows("findings", [ROWS[0], ROWS[8]])
+    assert headline(table).reason == "one"
+    assert headline(from_rows("findings", ROWS[:1])).reason.startswith("bm25: 3 of 100 ids")
+
+
+def test_headline_without_a_finding_is_not_a_yes() -> None:
+    assert headline(from_rows("findings", [])).verdict == "insufficient"
+
+
+@pytest.mark.parametrize(("values", "text"), [
+    ((None, None, None), "not measured"), ((0.175, 0.12, 0.246), "0.175 (0.120 to 0.246)"),
+    ((0.0, None, None), "0.000"), ((1515.0, None, None), "1515"), ((1.0, None, None), "1.000")])
+def test_number(values: tuple[float | None, float | None, float | None], text: str) -> None:
+    assert number(*values) == text
+
+
+def test_terminal_is_plain_and_says_everything_once(findings: pa.Table, measurements: pa.Table) -> None:
+    text = render_terminal(findings, measurements, title="demo/v1", width=100)
+    lines = text.split("\n")
+    assert lines[0] == "demo/v1"
+    assert lines[3] == "Can this number be believed? No: the number cannot be believed as it stands."
+    assert "\x1b" not in text
+    assert max(map(len, lines)) <= 100
+    flat = re.sub(r"\s+", " ", text)
+    for row in ROWS:
+        assert row["message"] in flat
+    assert flat.count("next: quote recall at the served k") == 1
+    assert "Circularity: fail" in lines
+    assert "recall@5" in text
+    assert "none (not_sampled)" in text
+    assert "3 no_gold" in text
+
+
+def test_measurements_keep_unknown_apart_from_zero(measurements: pa.Table) -> None:
+    line = next(line for line in render_measurements(measurements).split("\n") if "recall_micro" in line)
+    assert "none (not_sampled)" in line
+    assert "0.000" not in line
+
+
+def test_json_documents(findings: pa.Table, measurements: pa.Table) -> None:
+    audit = json.loads(json.dumps(render_json(findings), allow_nan=False))
+    assert (audit["schema"], audit["verdict"]) == ("goldset.audit/1", "fail")
+    assert [list(row) for row in audit["findings"]] == [schema_of("findings").names] * len(ROWS)
+    recall = json.loads(json.dumps(render_recall_json(measurements), allow_nan=False))
+    assert recall["schema"] == "goldset.recall/1"
+    assert recall["measurements"][0]["value"] == 0.35
+    assert recall["measurements"][0]["excluded"] == {"no_gold": 3}
+    assert recall["measurements"][1]["value"] is None
+
+
+SUMMARY = {"questions": 90, "pool": {"depth": 50, "words_per_question": 12345.5}, "judge": {"kind": "similarity"},
+           "people": {"hours": None, "assessors": ["a1", "a2"]}}
+
+
+def test_page_is_self_contained_and_answers_first(findings: pa.Table, measurements: pa.Table) -> None:
+    html = render_html("demo/v1 <x>", findings, measurements, SUMMARY)
+    page = Page(html)
+    assert "script" not in page.tags
+    assert "link" not in page.tags
+    assert all(address.startswith("#") for address in page.addresses)
+    # The only addresses with a host are XML namespaces.
+    assert set(re.findall(r"https?://[^\s\"'<)]+", html)) <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+    assert len(page.ids) == len(set(page.ids))
+    assert {address[1:] for address in page.addresses} <= set(page.ids)
+    order = [page.text.index(part) for part in (
+        "Can this number be believed?", "No: the number cannot", "recall@5 of bm25: 0.350 (0.280 to 0.420)",
+        ROWS[1]["message"], "Next step", "Circularity")]
+    assert order == sorted(order)
+    assert "demo/v1 &lt;x&gt;" in html
+    assert "&amp; &lt;more&gt;" in html
+    assert "not known" in page.text
+    assert "12,345.5" in page.text
+    assert f"{LIMITS.leak_strong:g}" in page.text
+    assert len(html) < 200_000
+
+
+def test_plots_have_a_text_alternative(findings: pa.Table) -> None:
+    page = Page(render_html("demo/v1", findings))
+    assert page.tags.count("svg") == page.tags.count("figcaption") == 2  # circularity and k mismatch
+    assert ("Share of gold outside the top 50: bm25 0.000 (0.000 to 0.067); dense 0.400 (0.300 to 0.500). "
+            "Threshold 0.05.") in page.text
+    assert "Recall: recall at 5 0.350 (0.280 to 0.420)" in page.text
+
+
+def test_same_findings_same_page(findings: pa.Table, measurements: pa.Table) -> None:
+    assert render_html("a", findings, measurements, SUMMARY) == render_html("a", findings, measurements, SUMMARY)
+
+
+def test_plot_takes_its_colours_from_the_page() -> None:
+    svg = interval_plot([Mark("a", 0.2, 0.1, 0.3, "fail"), Mark("b", 0.5, None, None, "pass")], name="p", axis="share",
+                        threshold=0.05)
+    assert svg.startswith("<svg aria-hidden")
+    assert "var(--fail)" in svg
+    assert "currentColor" in svg
+    assert re.findall(r"#[0-9a-f]{6}", svg) == []
+    assert ">share<" in svg
