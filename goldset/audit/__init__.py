@@ -5,7 +5,7 @@
 
 from goldset.audit.context import Check, Context
 from goldset.audit.run import CHECKS, audit_set
-from goldset.audit.verdicts import LIMITS, TABLE, by_check, decides, finding, limits, overall, worst
+from goldset.audit.verdicts import LIMITS, TABLE, by_check, decides, finding, limits, overall, word, worst
 
 __all__ = ["CHECKS", "LIMITS", "TABLE", "Check", "Context", "audit_set", "by_check", "decides", "finding",
-           "limits", "overall", "worst"]
+           "limits", "overall", "word", "worst"]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 
 from goldset.audit.context import BM25_NAME, Context, percent
 from goldset.audit.verdicts import LIMITS, finding
@@ -141,7 +142,9 @@ def _of_set(context: Context) -> dict[str, Overlap]:
 def _texts(context: Context) -> list[str]:
     assert context.log_questions is not None, "checked by the caller"
     table = context.log_questions
-    return list(dict.fromkeys(table.column("query" if "query" in table.column_names else "text").to_pylist()))
+    text = table.column("text")
+    sent = pc.coalesce(table.column("query"), text) if "query" in table.column_names else text
+    return list(dict.fromkeys(sent.to_pylist()))
 
 
 def _verdict(values: list[Overlap], logs: list[Overlap]) -> dict[str, Any]:

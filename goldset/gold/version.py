@@ -52,6 +52,8 @@ def write_version(folder: Path, tables: Mapping[str, pa.Table], manifest: Mappin
             and newest["partial"] == manifest["partial"]:
         return versions[-1], False
     number = int(versions[-1].name[1:]) + 1 if versions else 1
+    while (folder / f"v{number}").exists():  # a folder without a manifest is no version, but it is not ours to remove
+        number += 1
     target = folder / f"v{number}"
     with staged_folder(target) as staged:
         for name, table in tables.items():

@@ -104,6 +104,7 @@ def review_progress(config: Config) -> dict[str, Any]:
 
 def replay_review(config: Config, *, say: Say = silent) -> dict[str, Any]:
     """Let the recorded assessors of [review] replay answer, wave by wave, until nothing more is asked."""
+    from goldset.judges import load_rubric
     from goldset.review import replay
 
     assert config.review.replay is not None, "the caller checks that a replay file is configured"
@@ -113,7 +114,8 @@ def replay_review(config: Config, *, say: Say = silent) -> dict[str, Any]:
         progress = grow(config, artifacts)
         labels = replay(items=store.queue(), path=config.path(config.review.replay),
                         questions=artifacts.table("questions"), spans=artifacts.table("spans"),
-                        links=artifacts.table("span_links"), chunks=artifacts.table("chunks"), labels=store.labels())
+                        links=artifacts.table("span_links"), chunks=artifacts.table("chunks"), labels=store.labels(),
+                        rubric_version=load_rubric(config.path(config.judge.rubric)).version)
         if not labels:
             return progress
         store.append_labels(labels)

@@ -26,7 +26,7 @@ _GREETING_CORE = _words(
 )
 _GREETING_MORE = _words(
     "there all everyone team bot assistant good guten tag morgen abend day you so very much a lot again for the help "
-    "your everybody folks that is fine great perfect nice cool awesome yes no i do please "
+    "many your everybody folks that is fine great perfect nice cool awesome yes no i do please "
     "buenos buenas días tardes noches "
     "vielen dank viele schöne grüße"
 )

@@ -55,7 +55,8 @@ def interval_plot(marks: Sequence[Mark], *, name: str, axis: str, threshold: flo
         axes.set_yticks(range(len(marks)), [mark.label for mark in marks])
         axes.set_ylim(len(marks) - 0.4, -0.6)
         if limits is not None:
-            axes.set_xlim(*limits)
+            room = 0.015 * (limits[1] - limits[0])  # a mark at the edge is drawn whole
+            axes.set_xlim(limits[0] - room, limits[1] + room)
         axes.set_xlabel(axis)
         axes.spines[["top", "right", "left"]].set_visible(False)
         axes.tick_params(axis="y", length=0)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from goldset.audit import decides, overall
+from goldset.audit import decides, overall, word
 
 ANSWERS = {
     "fail": "No: the number cannot be believed as it stands.",
@@ -26,11 +26,15 @@ TITLES = {
 
 @dataclass(frozen=True)
 class Headline:
-    """The first screen: verdict, the answer to "can this number be believed?", one reason, one next step."""
+    """The first screen: verdict, the answer to "can this number be believed?", one reason, one next step.
+
+    ``reason`` says in a few words what was found, ``evidence`` is the finding's own sentence.
+    """
 
     verdict: str
     answer: str
     reason: str
+    evidence: str
     step: str | None
 
 
@@ -43,9 +47,12 @@ def headline(findings: pa.Table) -> Headline:
     rows = sorted(decisive(findings), key=lambda row: row["check"] == "integrity" and verdict != "fail")
     row = next((row for row in rows if row["verdict"] == verdict), None)
     if row is None:
-        return Headline(verdict, ANSWERS[verdict], "No check was run.", None)
-    reason = row["message"] if verdict != "pass" else "Ids resolve, and each property was tested and holds."
-    return Headline(verdict, ANSWERS[verdict], reason, row["remedy"])
+        return Headline(verdict, ANSWERS[verdict], "no check was run", "", None)
+    if verdict == "pass":
+        return Headline(verdict, ANSWERS[verdict], "ids resolve, and each property was tested and holds", "", None)
+    subject = "" if row["subject"] == "all" else f" ({row['subject']})"
+    reason = f"{TITLES[row['check']][0]}{subject}: {word(row['check'], row['reason']).meaning}"
+    return Headline(verdict, ANSWERS[verdict], reason, row["message"], row["remedy"])
 
 
 def decisive(findings: pa.Table) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ def render_terminal(findings: pa.Table, measurements: pa.Table | None = None, *,
     first = headline(findings)
     lines = [title, "=" * len(title), ""] if title else []
     lines += _entry("Can this number be believed?", first.answer, width)
-    lines += _entry("Reason:", first.reason, width)
+    lines += _entry("Reason:", f"{first.reason}. {first.evidence}".strip(), width)
     if first.step:
         lines += _entry("Next:", first.step, width)
     for check, verdict in by_check(findings).items():
@@ -32,9 +32,11 @@ def render_terminal(findings: pa.Table, measurements: pa.Table | None = None, *,
 
 def _finding(row: dict[str, Any], width: int) -> list[str]:
     subject = "" if row["subject"] == "all" else f"{row['subject']}: "
+    message = row["message"].removeprefix(subject)
     if not decides(row["check"], row["reason"]):
-        return _wrap(f"{subject}{row['message']}", width, "      ", "    - ")
-    said = f"[{row['verdict']}] {subject}{row['reason'].replace('_', ' ')}. {row['message']}"
+        named = row["subject"].removeprefix("family ") in message
+        return _wrap(message if named else f"{subject}{message}", width, "      ", "    - ")
+    said = f"[{row['verdict']}] {subject}{row['reason'].replace('_', ' ')}. {message}"
     lines = _wrap(said, width, "    ", "  ")
     if row["remedy"] and row["verdict"] != "pass":
         lines += _wrap(f"next: {row['remedy']}", width, "    ", "    ")
@@ -61,5 +63,7 @@ def _entry(label: str, text: str, width: int) -> list[str]:
 
 
 def _wrap(text: str, width: int, rest: str, first: str) -> list[str]:
-    return textwrap.wrap(text, width, initial_indent=first, subsequent_indent=rest, break_long_words=False,
-                         break_on_hyphens=False)
+    # A number keeps its per cent sign on the same line.
+    lines = textwrap.wrap(text.replace(" %", "\u00a0%"), width, initial_indent=first, subsequent_indent=rest,
+                          break_long_words=False, break_on_hyphens=False)
+    return [line.replace("\u00a0%", " %") for line in lines]

@@ -12,7 +12,7 @@ from .service import ReviewService
 from .waves import is_closed, next_wave
 
 __all__ = [
-    "AnsweredElsewhere", "Assignment", "Passage", "Passages", "ReviewService", "ReviewStore", "carried_labels", "create_app",
-    "export_items", "first_wave", "import_answers", "is_closed", "next_wave", "paired_labels", "read_answers",
-    "read_tokens", "replay", "resolve", "serve", "status",
+    "AnsweredElsewhere", "Assignment", "Passage", "Passages", "ReviewService", "ReviewStore", "carried_labels",
+    "create_app", "export_items", "first_wave", "import_answers", "is_closed", "next_wave", "paired_labels",
+    "read_answers", "read_tokens", "replay", "resolve", "serve", "status",
 ]

@@ -19,7 +19,7 @@ def carried_labels(*, queue: pa.Table, labels: pa.Table, earlier_queue: pa.Table
     """Open items and what earlier campaigns decided -> label rows with origin ``carried``.
 
     A decision is carried if question and span text hash are the same and the rubric's major version is; the newest
-    campaign that decided the pair counts. The first item takes the first of the people behind the decision, the
+    campaign that decided the pair on these terms counts. The first item takes the first of the people behind the decision, the
     second item another one of them, and stays open if there is none. The rows keep the time and name the label they
     come from; nothing of the earlier log is touched.
     """
@@ -32,34 +32,37 @@ def carried_labels(*, queue: pa.Table, labels: pa.Table, earlier_queue: pa.Table
         pair = (item["question_id"], item["span_id"])
         if item["item_id"] in given or pair not in known or item["reason"] == "adjudication":
             continue
-        decision = known[pair]
-        people: dict[str, dict[str, Any]] = {}
-        for label_id in decision["label_ids"]:
-            row = rows[label_id]
-            if row["action"] == "label" and row["span_text_hash"] == texts.get(pair[1]) \
-                    and row["rubric_version"].split(".")[0] == rubric_major:
-                people.setdefault(row["assessor"], row)
+        for decision in known[pair]:
+            people: dict[str, dict[str, Any]] = {}
+            for label_id in decision["label_ids"]:
+                row = rows[label_id]
+                if row["action"] == "label" and row["span_text_hash"] == texts.get(pair[1]) \
+                        and row["rubric_version"].split(".")[0] == rubric_major:
+                    people.setdefault(row["assessor"], row)
+            if people:
+                break
         turn = 0 if item["reason"] in PRIMARY else 1
         if len(people) > turn:
             source = people[sorted(people)[turn]]
             made.append({**source, "label_id": "c" + content_hash("carried", source["label_id"], item["item_id"])[:24],
                          "item_id": item["item_id"], "campaign": item["campaign"], "action": "label",
-                         "relevant": decision["relevant"], "evidence": decision["evidence"] if decision["relevant"] else [],
+                         "relevant": decision["relevant"],
+                         "evidence": decision["evidence"] if decision["relevant"] else [],
                          "evidence_source": decision["evidence_source"] if decision["relevant"] else None,
                          "reason": "cant_tell" if decision["status"] == "cant_tell" else None, "supersedes": None,
                          "origin": "carried", "note": f"carried from {source['label_id']}", "seconds": None})
     return made
 
 
-def _decided(queue: pa.Table, labels: pa.Table) -> dict[Pair, dict[str, Any]]:
-    """Pair -> the decision of the newest campaign that settled it."""
+def _decided(queue: pa.Table, labels: pa.Table) -> dict[Pair, list[dict[str, Any]]]:
+    """Pair -> the decisions of the campaigns that settled it, the newest first."""
     newest: dict[str, Any] = {}
     for row in labels.select(["campaign", "time"]).to_pylist():
         newest[row["campaign"]] = max(newest.get(row["campaign"], row["time"]), row["time"])
-    known: dict[Pair, dict[str, Any]] = {}
+    known: dict[Pair, list[dict[str, Any]]] = {}
     for campaign in sorted(newest, key=lambda name: (newest[name], name), reverse=True):
         part = [table.filter(pc.equal(table.column("campaign"), campaign)) for table in (queue, labels)]
         for row in resolve(queue=part[0], labels=part[1]).to_pylist():
             if row["status"] in ("decided", "cant_tell"):
-                known.setdefault((row["question_id"], row["span_id"]), row)
+                known.setdefault((row["question_id"], row["span_id"]), []).append(row)
     return known

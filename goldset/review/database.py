@@ -22,14 +22,16 @@ from goldset.schemas import conform, from_rows, schema_of
 from goldset.text import content_hash
 
 from .passages import Asked, Passage, Passages, asked, from_plain, to_plain
+from .tables import metadata
 
 if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine, MetaData, Table
+    from sqlalchemy import Connection, Engine, Table
 
 FORMAT = 1
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # PostgreSQL hands out sequence numbers before rows become visible: a reader looks back over this many.
 _OVERLAP = 256
+_LOCK = 0x676F6C64  # PostgreSQL advisory lock under which the tables are made
 
 
 class AnsweredElsewhere(DataError):
@@ -151,7 +153,8 @@ class ReviewStore:
         """Take a question; False if somebody else took this turn of it first."""
         from sqlalchemy.exc import IntegrityError
 
-        row = {"question_id": assignment.question_id, "layer": assignment.layer, "turn": assignment.turn,
+        row = {"campaign": self._campaign or "",
+               "question_id": assignment.question_id, "layer": assignment.layer, "turn": assignment.turn,
                "assessor": assignment.assessor, "time": _micros(assignment.time)}
         try:
             with self._write() as connection:
@@ -215,17 +218,17 @@ class ReviewStore:
     # inside -----------------------------------------------------------------------------------------------------
 
     def _create(self, url: str) -> None:
-        from sqlalchemy import select
-        from sqlalchemy.exc import DBAPIError, OperationalError
+        from sqlalchemy import func, select
+        from sqlalchemy.exc import OperationalError
 
-        metadata = _metadata()
+        made = metadata()
         try:
-            try:
-                metadata.create_all(self._engine)
-            except DBAPIError:  # another process was creating the same tables
-                metadata.create_all(self._engine)
             meta = self._tables["meta"]
             with self._write() as connection:
+                # One process at a time: SQLite's write lock is held already.
+                if self._engine.dialect.name == "postgresql":
+                    connection.execute(select(func.pg_advisory_xact_lock(_LOCK)))
+                made.create_all(connection)
                 connection.execute(self._insert(meta, "name"), [{"name": "format", "value": str(FORMAT)}])
                 found = connection.execute(select(meta.c.value).where(meta.c.name == "format")).scalar_one()
         except OperationalError as error:
@@ -329,64 +332,8 @@ def _engine(url: str) -> Engine:
     return engine
 
 
-@functools.cache
-def _metadata() -> MetaData:
-    """Tables of the database; the columns of queue and labels are those of their Arrow schemas."""
-    import sqlalchemy as sa
-
-    metadata = sa.MetaData()
-    number = sa.BigInteger().with_variant(sa.Integer(), "sqlite")  # SQLite numbers only INTEGER keys itself
-
-    def kind(field: pa.Field) -> Any:
-        if pa.types.is_boolean(field.type):
-            return sa.Boolean()
-        if pa.types.is_floating(field.type):
-            return sa.Double()
-        return sa.BigInteger() if pa.types.is_integer(field.type) or pa.types.is_timestamp(field.type) else sa.Text()
-
-    def columns(name: str, key: str) -> list[Any]:
-        return [sa.Column("seq", number, primary_key=True, autoincrement=True),
-                *(sa.Column(field.name, kind(field), nullable=field.nullable, unique=field.name == key)
-                  for field in schema_of(name))]
-
-    sa.Table("meta", metadata, sa.Column("name", sa.Text(), primary_key=True), sa.Column("value", sa.Text()))
-    kept = [
-        sa.Table("queue", metadata, *columns("queue", "item_id"), sqlite_autoincrement=True),
-        sa.Table("labels", metadata, *columns("labels", "label_id"),
-                 sa.Column("key", sa.Text(), nullable=False, unique=True),
-                 sa.Column("claim", sa.Text(), unique=True), sqlite_autoincrement=True),
-        sa.Table("assignments", metadata, sa.Column("seq", number, primary_key=True, autoincrement=True),
-                 sa.Column("question_id", sa.Text(), nullable=False), sa.Column("layer", sa.Text(), nullable=False),
-                 sa.Column("turn", sa.Integer(), nullable=False), sa.Column("assessor", sa.Text(), nullable=False),
-                 sa.Column("time", sa.BigInteger(), nullable=False),
-                 sa.UniqueConstraint("question_id", "layer", "turn"), sqlite_autoincrement=True),
-    ]
-    for name in ("questions", "passages"):
-        sa.Table(name, metadata, sa.Column("id", sa.Text(), primary_key=True), sa.Column("body", sa.Text()))
-    for table in kept:
-        _protect(table)
-    return metadata
-
-
-def _protect(table: Table) -> None:
-    """Triggers that refuse to change or remove a row."""
-    import sqlalchemy as sa
-
-    ddl: Any = sa.DDL  # untyped in the library
-    for verb in ("UPDATE", "DELETE"):
-        sa.event.listen(table, "after_create", ddl(
-            f"CREATE TRIGGER {table.name}_no_{verb.lower()} BEFORE {verb} ON {table.name} "
-            f"BEGIN SELECT RAISE(ABORT, '{table.name} is append-only'); END").execute_if(dialect="sqlite"))
-    sa.event.listen(table, "after_create", ddl(
-        "CREATE OR REPLACE FUNCTION goldset_append_only() RETURNS trigger LANGUAGE plpgsql AS "
-        "$$ BEGIN RAISE EXCEPTION 'this table is append-only'; END $$").execute_if(dialect="postgresql"))
-    sa.event.listen(table, "after_create", ddl(
-        f"CREATE TRIGGER {table.name}_append_only BEFORE UPDATE OR DELETE ON {table.name} "
-        "FOR EACH ROW EXECUTE FUNCTION goldset_append_only()").execute_if(dialect="postgresql"))
-
-
 def _tables() -> Mapping[str, Table]:
-    return _metadata().tables
+    return metadata().tables
 
 
 def _micros(time: datetime) -> int:

@@ -6,7 +6,6 @@ Loopback needs no token: whoever is on the machine gives a name. Any other addre
 # No postponed annotations here: FastAPI reads those of the endpoints, whose types are imported inside create_app.
 
 import hmac
-import os
 import re
 import socket
 import urllib.parse
@@ -35,8 +34,8 @@ _HEADERS = {
 }
 
 
-def read_tokens(path: Path | None = None) -> dict[str, str]:
-    """Reviewer -> token, from a file with a line ``name:token`` each, else from GOLDSET_REVIEW_TOKENS (commas between).
+def read_tokens(path: Path | None = None, text: str | None = None) -> dict[str, str]:
+    """Reviewer -> token: a file with a line ``name:token`` each, else ``text``, the value of GOLDSET_REVIEW_TOKENS.
 
     Raises:
         UsageError: a pair that cannot be read, a short or repeated token; the token itself is never shown.
@@ -44,7 +43,7 @@ def read_tokens(path: Path | None = None) -> dict[str, str]:
     if path is not None:
         pairs = [(f"{path}, line {number}", line.strip()) for number, line in numbered_lines(path) if line.strip()]
     else:
-        parts = os.environ.get("GOLDSET_REVIEW_TOKENS", "").split(",")
+        parts = (text or "").split(",")
         pairs = [(f"GOLDSET_REVIEW_TOKENS, entry {n}", part.strip()) for n, part in enumerate(parts, 1) if part.strip()]
     tokens: dict[str, str] = {}
     for where, pair in pairs:

@@ -44,7 +44,7 @@ class Stretch:
         return int(self._ink[high - self.base] - self._ink[low - self.base]) if high > low else 0
 
     def sentences(self, low: int, high: int) -> list[Interval]:
-        """Sentences of the lines that touch ``[low, high]``."""
+        """Sentences that touch ``[low, high]``, whole, in order."""
         found = self._boundaries.around(low - self.base, high - self.base)
         return [(self.base + start, self.base + end) for start, end in found]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from functools import lru_cache
+from bisect import bisect_left
 from typing import Any
 
 import numpy as np
@@ -90,18 +90,30 @@ class Boundaries:
     """
 
     def __init__(self, text: str) -> None:
-        self.text = text
-        self._line = lru_cache(maxsize=4096)(self._cut_line)
+        self._text = text
+        self._lines = [match.span() for match in _LINE.finditer(text)]
+        self._ends = [end for _, end in self._lines]
+        self._cut: dict[int, tuple[list[tuple[int, int]], list[int]]] = {}
 
-    def _cut_line(self, start: int, end: int) -> tuple[tuple[int, int], ...]:
-        return tuple((start + low, start + high) for low, high in _line_sentences(self.text[start:end], "en"))
+    def _sentences(self, line: int) -> tuple[list[tuple[int, int]], list[int]]:
+        """Sentences of a line, and their ends."""
+        if line not in self._cut:
+            start, end = self._lines[line]
+            found = [(start + low, start + high) for low, high in _line_sentences(self._text[start:end], "en")]
+            self._cut[line] = found, [high for _, high in found]
+        return self._cut[line]
 
     def around(self, low: int, high: int) -> list[tuple[int, int]]:
-        """Sentences of the lines that touch ``[low, high]``."""
-        start, end = line_start(self.text, low), line_end(self.text, high)
+        """Sentences that touch ``[low, high]``, whole, in order."""
         found: list[tuple[int, int]] = []
-        for match in _LINE.finditer(self.text, start, end):
-            found.extend(self._line(match.start(), match.end()))
+        for line in range(bisect_left(self._ends, low), len(self._lines)):
+            if self._lines[line][0] > high:
+                break
+            ranges, ends = self._sentences(line)
+            for i in range(bisect_left(ends, low), len(ranges)):
+                if ranges[i][0] > high:
+                    break
+                found.append(ranges[i])
         return found
 
 

@@ -114,8 +114,8 @@ def targets(
         if low < span.start or high > span.end:
             holding = places.chunks_in(span.doc_id, low, high)
         # Only the second reading asks how long a chunk is.
-        size = places.size if target.lenient else _no_size
-        parts.extend((places.ids[row], first, last, size(row)) for row, first, last in holding)
+        size_of = places.size if target.lenient else _no_size
+        parts.extend((places.ids[row], first, last, size_of(row)) for row, first, last in holding)
         owner.extend([number] * len(holding))
         question.extend([question_id] * len(holding))
     ids, first, last, size = zip(*parts, strict=True) if parts else ((), (), (), ())

@@ -51,3 +51,12 @@ def test_a_further_check_is_one_class(make_set: MakeSet) -> None:
     labelled = make_set({"q1": ["d1"]}, questions={"q1": "one two three four five six"}, passages={"d1": "one"})
     rows = audit_set(labelled, {}, checks=[*CHECKS, LongQuestions()]).to_pylist()
     assert rows[-1]["message"] == "1 questions have more than five words."
+
+
+def test_a_system_without_any_result_is_not_acquitted(make_set: MakeSet, make_run: MakeRun) -> None:
+    gold = {f"q{i}": [f"d{i}"] for i in range(20)}
+    table = audit_set(make_set(gold), {"dead": make_run("dead", {})}, eval_k=5, serving_k=5).to_pylist()
+    reasons = {row["check"]: row["reason"] for row in reversed(table) if row["subject"] == "dead"}
+    assert reasons == {"integrity": "missing_questions", "circularity": "too_few", "k_mismatch": "equal"}
+    assert "recall_not_measured@5" in {row["reason"] for row in table}
+    assert "recall@5" not in {row["reason"] for row in table}

@@ -170,6 +170,18 @@ def test_missing_texts_are_named(texts: dict[str, str] | None, passages: dict[st
     assert rows["no_text"]["remedy"].count("--") == 1
 
 
+def test_the_string_sent_to_retrieval_is_compared_where_it_differs(make_set: MakeSet) -> None:
+    world = World(8)
+    texts, gold = world.questions(60, 0.45)
+    labelled = make_set(gold, passages=world.passages, questions=texts)
+    logs = world.logs(60, 0.45)
+    half = [query if i % 2 else None for i, query in enumerate(logs)]
+    told = pa.table({"text": [text if query is None else "zzz" for text, query in zip(logs, half, strict=True)],
+                     "query": pa.array(half, pa.string())})
+    assert audit_set(labelled, {}, checks=[Leakage()], log_questions=told).to_pylist()[0] == next(
+        iter(findings(labelled, logs).values()))
+
+
 def test_origins_are_shown_apart(make_set: MakeSet) -> None:
     world = World(7)
     texts, gold = world.questions(60, 0.5)

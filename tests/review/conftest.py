@@ -56,7 +56,8 @@ def verdicts(rows: Iterable[dict[str, Any]]) -> pa.Table:
     return from_rows("verdicts", list(rows))
 
 
-def label(item: dict[str, Any] | None, assessor: str, relevant: bool | None, *, n: int = 0, **other: Any) -> dict[str, Any]:
+def label(item: dict[str, Any] | None, assessor: str, relevant: bool | None, *, n: int = 0,
+          **other: Any) -> dict[str, Any]:
     item = item or {"item_id": None, "question_id": "q1", "span_id": "s1"}
     row = {"label_id": f"l{n}-{item['item_id']}-{assessor}", "item_id": item["item_id"],
            "question_id": item["question_id"], "span_id": item["span_id"], "span_text_hash": "h",
@@ -106,7 +107,8 @@ def pool() -> Callable[..., tuple[pa.Table, pa.Table, pa.Table]]:
             for i, span in enumerate(ids):
                 pairs.append((f"q{q}", span))
                 relevant = True if i < p else False if i < p + r else None
-                said.append(verdict(f"q{q}", span, relevant, (1 - i / 100) if scores and relevant is not None else None))
+                score = 1 - i / 100 if scores and relevant is not None else None
+                said.append(verdict(f"q{q}", span, relevant, score))
         return candidates(pairs), verdicts(said), cuts
 
     return build

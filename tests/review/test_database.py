@@ -84,7 +84,7 @@ def test_two_rows_cannot_build_on_the_same_state(url: str, make: Any) -> None:
     store = ReviewStore(url)
     item = {"item_id": "i0", "question_id": "q1", "span_id": "s0"}
     store.append_label(make.label(item, "ada", True), key="k1", claim="i0|ada|0")
-    with pytest.raises(AnsweredElsewhere, match="another tab or window.*reload the page"):
+    with pytest.raises(AnsweredElsewhere, match=r"another tab or window.*reload the page"):
         store.append_label(make.label(item, "ada", False, n=1), key="k2", claim="i0|ada|0")
     assert len(store.labels()) == 1
     store.close()
@@ -128,6 +128,18 @@ def test_one_turn_of_a_question_has_one_holder(url: str, make: Any) -> None:
     held, _ = store.assignments_since(0)
     assert [(a.layer, a.assessor, a.time) for a in held] == [("first", "ada", make.t0), ("second", "ben", make.t0)]
     store.close()
+
+
+def test_campaigns_are_kept_apart(url: str, make: Any) -> None:
+    one, two = ReviewStore(url, campaign="rebuild"), ReviewStore(url, campaign="later")
+    one.append_queue(queue())
+    one.append_label(make.label({"item_id": "i0", "question_id": "q1", "span_id": "s0"}, "ada", True), key="k")
+    assert one.assign(Assignment("q1", "first", 1, "ada", make.t0))
+    assert (len(two.queue()), len(two.labels()), two.assignments_since(0)[0]) == (0, 0, [])
+    assert two.assign(Assignment("q1", "first", 1, "ben", make.t0))
+    assert [len(ReviewStore(url).queue()), len(one.assignments_since(0)[0])] == [3, 1]
+    one.close()
+    two.close()
 
 
 def _write(url: str, who: int) -> None:

@@ -113,8 +113,8 @@ def test_a_whole_review_closes(make: Any, world: dict[str, Any], tmp_path: Path)
     q = world["questions"].column("question_id")[0].as_py()
     ids = ["d#0-30", "d#30-60", "d#60-100"]
     candidates = make.candidates((q, s) for s in ids)
-    verdicts = make.verdicts([make.verdict(q, ids[0], True), make.verdict(q, ids[1], False), make.verdict(q, ids[2], False)])
-    config = ReviewConfig(profile="careful", second_share=1.0, rejection_min=2)
+    verdicts = make.verdicts(make.verdict(q, span, span == ids[0]) for span in ids)
+    config = ReviewConfig.model_validate({"profile": "careful", "second_share": 1.0, "rejection_min": 2})
     yes = [{"doc_id": "d", "start": 61, "end": 70}]
     path = write(tmp_path / "r.jsonl", {"assessor": "a1", "evidence": yes}, {"assessor": "a2", "evidence": []},
                  {"assessor": "a3", "evidence": yes})

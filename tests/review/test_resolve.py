@@ -121,7 +121,8 @@ def test_pairs_for_agreement_use_the_originals(make: Any) -> None:
 
 
 def test_status_counts_by_hand(make: Any) -> None:
-    asked = queue(("i1", "s1", "positive"), ("i2", "s1", "second"), ("i4", "s2", "rejection"), ("i5", "s3", "rejection"))
+    asked = queue(("i1", "s1", "positive"), ("i2", "s1", "second"), ("i4", "s2", "rejection"),
+                  ("i5", "s3", "rejection"))
     item = {row["item_id"]: row for row in asked.to_pylist()}
     told = status(queue=asked, labels=make.labels(
         make.label(item["i1"], "ada", True, seconds=10.0), make.label(item["i2"], "ben", False, n=1, seconds=20.0),

@@ -43,7 +43,7 @@ class House:
         self.store = ReviewStore(self.url)
         self.store.append_queue(from_rows("queue", self.rows))
         self.store.set_passages(questions=self.questions, spans=self.spans, documents=self.docs)
-        self.now = make.t0
+        self.now: datetime = make.t0
         self.options = service
         self.restart()
 
@@ -283,7 +283,8 @@ def test_nothing_that_would_bias_a_reader_reaches_the_browser(house: Callable[..
 
 def test_search_finds_what_no_system_found(house: Callable[..., House], make: Any) -> None:
     docs = make.documents(d=TEXT, e="Elsewhere it says ten.", twin="Elsewhere it says ten.")
-    spans = make.spans(docs, [("d", 0, CUT), ("d", CUT, len(TEXT)), ("e", 0, 22), ("twin", 0, 22)], {"twin#0-22": "e#0-22"})
+    spans = make.spans(docs, [("d", 0, CUT), ("d", CUT, len(TEXT)), ("e", 0, 22), ("twin", 0, 22)],
+                       {"twin#0-22": "e#0-22"})
     h = house(questions=1, passages=Passages(spans=spans, documents=docs),
               search=lambda words: ["twin#0-22", "e#0-22", FIRST, LAST, "unknown"])
     client = h.client("ada")
@@ -297,7 +298,8 @@ def test_search_finds_what_no_system_found(house: Callable[..., House], make: An
     client.post("/api/answer", json=body(results[1], "no", key="found-000002"))
     assert [(row["item_id"], row["span_id"]) for row in h.labels()] == [
         (None, "e#0-22"), ("positive-0-0", FIRST)]  # a found passage that waits in the queue answers its item
-    bases = {row["span_id"]: row["basis"] for row in resolve(queue=h.store.queue(), labels=h.store.labels()).to_pylist()}
+    decisions = resolve(queue=h.store.queue(), labels=h.store.labels())
+    bases = {row["span_id"]: row["basis"] for row in decisions.to_pylist()}
     assert bases == {"e#0-22": "searched", FIRST: "human", LAST: "human"}
     again = client.post("/api/search", json=ask).json()["results"]
     assert [r["answer"] for r in again] == ["yes", "no", None]
@@ -383,12 +385,12 @@ def test_a_taken_port_is_named(house: Callable[..., House]) -> None:
             serve(house().store, port=port)
 
 
-def test_tokens_from_file_and_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tokens_from_file_and_environment(tmp_path: Path) -> None:
     path = tmp_path / "tokens"
     path.write_text("ada: aaaaaaaaaaaa\n\nben:bbbbbbbbbbbb\n", encoding="utf-8")
     assert read_tokens(path) == {"ada": "aaaaaaaaaaaa", "ben": "bbbbbbbbbbbb"}
-    monkeypatch.setenv("GOLDSET_REVIEW_TOKENS", "cleo:cccccccccccc,")
-    assert read_tokens() == {"cleo": "cccccccccccc"}
+    assert read_tokens(None, "cleo:cccccccccccc,") == {"cleo": "cccccccccccc"}
+    assert read_tokens() == {}
     for text, message in (("ada:short", "line 1: expected name:token with a token of at least 12"),
                           ("ada:aaaaaaaaaaaa\nben:aaaaaaaaaaaa", "line 2: the name 'ben' or its token appears twice")):
         path.write_text(text, encoding="utf-8")

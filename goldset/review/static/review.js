@@ -38,7 +38,7 @@ function only(id) {
 }
 
 function source(passage) {
-  return [passage.title, passage.heading].filter((part) => part).join(" › ");
+  return [passage.title, passage.heading].filter((part) => part).join(" › ").replaceAll(" > ", " › ");
 }
 
 function draw(item, place) {
@@ -253,7 +253,7 @@ async function search(event) {
   try {
     const { results } = await call("/api/search", { question: question.token, words: $("words").value });
     fill($("results"), ...results.map(drawResult));
-    $("found").textContent = results.length ? "Open a passage to read and answer it. Esc goes back." : "No passage has these words.";
+    $("found").textContent = results.length ? "Open a passage to read and answer it." : "No passage has these words.";
   } catch (problem) {
     $("found").textContent = `The search failed: ${problem.message || problem}.`;
   }
@@ -296,10 +296,16 @@ function afterFound(next, done) {
 
 function backToList() {
   shown = null;
+  picked.clear();
   $("answers").hidden = true;
   $("later").hidden = false;
   $("passage").hidden = $("hint").hidden = true;
   $("words").focus();
+}
+
+function goBack() {
+  if (!searchable || !$("finder").open || pending) return;
+  if (asking && shown && shown !== state.item) backToList(); else leaveFinder();
 }
 
 // ---- keys and clicks ------------------------------------------------------------------------------------------
@@ -348,8 +354,7 @@ document.addEventListener("keydown", (event) => {
   const key = event.key.toLowerCase();
   if (key === "escape") {
     if (picked.size) { picked.clear(); refreshPicked(); }
-    else if (asking && shown && shown !== state.item && !pending) backToList();
-    else if (searchable && $("finder").open && !pending) leaveFinder();
+    else goBack();
     return;
   }
   if (typing) return;
@@ -373,6 +378,7 @@ $("look").addEventListener("click", openFinder);
 $("onward").addEventListener("click", drawNext);
 if (searchable) {
   $("search").addEventListener("submit", search);
+  $("back").addEventListener("click", goBack);
   $("finder").addEventListener("toggle", () => { if ($("finder").open) $("words").focus(); });
 }
 window.addEventListener("beforeunload", (event) => { if (pending) event.preventDefault(); });

