@@ -19,8 +19,8 @@ def rebuild_flow(config: str) -> dict[str, Any]:
     loaded = load_config(Path(config))
     artifacts = rebuild(loaded, runner=prefect_runner, say=say)
     progress = open_review(loaded, artifacts)
-    note_table("stages", [{"stage": ref.stage, "key": ref.key, "reused": ref.reused} for ref in artifacts.refs.values()],
-               "what ran and what was reused")
+    stages = [{"stage": ref.stage, "key": ref.key, "reused": ref.reused} for ref in artifacts.refs.values()]
+    note_table("stages", stages, "what ran and what was reused")
     say(f"queue: {progress['open']} of {progress['items']} items wait for people")
     return progress
 

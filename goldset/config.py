@@ -120,7 +120,8 @@ class QuestionsConfig(Section):
     """The questions: from log lines to a weighted sample."""
 
     logs: tuple[LogSource, ...] = Field(description="log files", min_length=1)
-    window: str = Field("6w", description="rolling sampling window: 6w, 42d, or all", pattern=r"^(all|[1-9][0-9]*[dw])$")
+    window: str = Field("6w", pattern=r"^(all|[1-9][0-9]*[dw])$",
+                        description="rolling sampling window: 6w, 42d, or all")
     until: date | None = Field(None, description="end of the window, exclusive; default: the day after the last line")
     unit: Literal["events", "distinct"] = Field(
         "events", description="what is drawn: log events with multiplicity, or distinct questions uniformly")
@@ -129,11 +130,12 @@ class QuestionsConfig(Section):
     followups: Literal["set_aside", "context"] = Field(
         "set_aside", description="follow-ups that cannot stand alone: drop, or keep with their context")
     languages: tuple[str, ...] = Field((), description="ISO 639-1 codes to keep; empty keeps all")
-    near_duplicate: float = Field(0.8, description="Jaccard similarity from which questions share a cluster", gt=0, le=1)
+    near_duplicate: float = Field(0.8, gt=0, le=1,
+                                  description="Jaccard similarity from which questions share a cluster")
     bad_share: float = Field(0.2, description="stop if more of the log lines than this cannot be read", ge=0, le=1)
     max_line_bytes: int = Field(1_000_000, description="longer lines are quarantined", ge=1)
-    per_session_day: int = Field(50, description="more events than this of one session or agent a day are machine traffic",
-                                 ge=1)
+    per_session_day: int = Field(50, ge=1, description="more events than this of one session (or user, or repeating "
+                                 "agent) a day are machine traffic")
     frame: Path | None = Field(None, description="JSONL of question_id: limit the frame to these questions")
 
 
@@ -273,7 +275,8 @@ class ReviewConfig(Section):
     database: str = Field("sqlite", description="sqlite, or a PostgreSQL URL; GOLDSET_REVIEW_URL overrides it")
     rejection_share: float = Field(0.1, description="share of the judge's rejections that people read", gt=0, le=1)
     rejection_min: int = Field(300, description="at least so many, or all", ge=1)
-    second_share: float = Field(0.1, description="share within each reason that a second person labels blind", ge=0, le=1)
+    second_share: float = Field(0.1, ge=0, le=1,
+                                description="share within each reason that a second person labels blind")
     replay: Path | None = Field(None, description="recorded assessors, for demonstrations and tests")
     seconds_base: float = Field(6.0, description="seconds an item, before reading", ge=0)
     words_per_minute: float = Field(230.0, description="reading rate for the plan", gt=0)
@@ -285,7 +288,8 @@ class ScoringConfig(Section):
     system: str = Field(description="the system in production")
     served_k: int = Field(description="passages that reach the reader", ge=1)
     retrieved_k: int | None = Field(None, description="passages retrieved before reranking", ge=1)
-    evaluated_k: int | None = Field(None, description="k of the headline figure, if another one is used", ge=1)
+    evaluated_k: int | None = Field(None, ge=1, description="k of the headline that is quoted so far; a version quotes "
+                                    "served_k")
 
 
 class Config(Section):
@@ -355,6 +359,8 @@ def load_config(path: Path, **overrides: dict[str, Any]) -> Config:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise ConfigError(f"{path}: no such configuration file; 'goldset init DIR' writes one") from error
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read ({error.strerror}); name a TOML file") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not valid TOML: {error}") from error
     for section, values in overrides.items():

@@ -90,8 +90,13 @@ def load_encoder(model: str, *, dtype: str, cache: Path) -> Encoder:
                 f"{folder / file}: sha256 {str(hashes.get(file))[:12]}…, the published file has "
                 f"{wanted[:12]}…; install the package {name.replace('_', '-')} again"
             )
-    resolved = dtype if dtype != "auto" else ("bfloat16" if _has_bfloat16() else "float32")
-    return Encoder(name=name, folder=folder, revision=content_hash(sorted(hashes.items())), dtype=resolved, cache=cache)
+    revision = content_hash(sorted(hashes.items()))
+    return Encoder(name=name, folder=folder, revision=revision, dtype=resolved_dtype(dtype), cache=cache)
+
+
+def resolved_dtype(dtype: str) -> str:
+    """``auto`` -> bfloat16 where this CPU computes in it, else float32; anything else stays."""
+    return dtype if dtype != "auto" else ("bfloat16" if _has_bfloat16() else "float32")
 
 
 def located(model: str, base: Path) -> str:

@@ -121,8 +121,11 @@ def read_table(folder: Path, name: str) -> pa.Table:
 @contextlib.contextmanager
 def staged_folder(target: Path) -> Iterator[Path]:
     """A folder to fill; renamed to ``target`` when the block ends well, removed when it does not."""
-    target.parent.mkdir(parents=True, exist_ok=True)
-    aside = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        aside = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    except OSError as error:
+        raise ExternalError(f"{target}: cannot be written ({error.strerror}); the folder must be writable") from error
     aside.chmod(0o755)
     try:
         yield aside
@@ -139,9 +142,13 @@ def staged_folder(target: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a file aside, flush it to disk, then rename."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, aside = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    """Write a file aside, flush it to disk, then rename; ExternalError where nothing can be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, aside = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    except OSError as error:
+        raise ExternalError(f"{path}: cannot be written ({error.strerror}); name a file in a folder that can be "
+                            "written") from error
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as stream:
             stream.write(text)

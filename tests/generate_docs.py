@@ -1,7 +1,7 @@
 """Writes what README.md and configs/reference.toml derive from the code; ``--check`` only compares.
 
-A generated part of the README stands between ``<!-- generated: NAME -->`` and ``<!-- end -->``. The demo's output is one
-of them: ``--demo`` runs ``goldset demo`` (minutes) and writes it; tests/flows compares it with a fresh run.
+A generated part of the README stands between ``<!-- generated: NAME -->`` and ``<!-- end -->``. The demo's output is
+one of them: ``--demo`` runs ``goldset demo`` (minutes) and writes it; tests/flows compares it with a fresh run.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _measures() -> str:
     from goldset.metrics.registry import MEASURES
 
     return "\n".join(["| measure | formula | source |", "|---|---|---|",
-                      *(f"| `{measure.name}` | {measure.formula} | {measure.source} |" for measure in MEASURES.values())])
+                      *(f"| `{row.name}` | {row.formula} | {row.source} |" for row in MEASURES.values())])
 
 
 def _verdicts() -> str:
@@ -84,7 +84,7 @@ def reference() -> str:
 
 
 def _sections(name: str, annotation: Any) -> Iterator[tuple[str, Any]]:
-    members = [item for item in _models(annotation)]
+    members = _models(annotation)
     for model in members:
         kind = model.model_fields.get("kind")
         label = f"{name}.{get_args(kind.annotation)[0]}_example" if name == "systems" and kind else name

@@ -15,7 +15,8 @@ import pytest
 from goldset.cli import COMMANDS
 
 HEAVY = {"pandas", "pyarrow", "numpy", "scipy", "torch", "faiss", "prefect", "sentence_transformers", "pydantic"}
-NEVER_IN_AUDIT = {"torch", "faiss", "prefect", "sentence_transformers", "scipy.stats", "openai", "fastapi", "sqlalchemy"}
+NEVER_IN_AUDIT = {"torch", "faiss", "prefect", "sentence_transformers", "scipy.stats", "openai", "fastapi",
+                  "sqlalchemy"}
 
 
 def _modules(*arguments: str) -> tuple[set[str], str]:

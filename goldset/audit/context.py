@@ -155,6 +155,19 @@ class Context:
             return {}
         return dict(zip(table.column("question_id").to_pylist(), table.column("cluster_id").to_pylist(), strict=True))
 
+    @cached_property
+    def draws(self) -> dict[str, int]:
+        """question_id -> how often it was drawn; empty where the set knows none."""
+        table = self.labelled.questions
+        if table is None:
+            return {}
+        return dict(zip(table.column("question_id").to_pylist(), table.column("draws").to_pylist(), strict=True))
+
+    def mean(self, values: pd.Series[Any]) -> Estimate:
+        """Mean over questions (the index) as recall takes it: a question counts as often as it was drawn."""
+        weight = np.array([self.draws.get(question, 1) for question in values.index], dtype=np.float64)
+        return self.ratio(values * weight, pd.Series(weight, index=values.index))
+
     def ratio(self, num: pd.Series[Any], den: pd.Series[Any] | float = 1.0) -> Estimate:
         """Sum of num / sum of den over questions (the index), interval clustered by near-duplicate questions."""
         names = {name: code for code, name in enumerate(dict.fromkeys(self.clusters.get(q, q) for q in num.index))}
@@ -238,8 +251,12 @@ class Context:
         return self._once("delivered", system, make)
 
     def recalls(self, system: str, k: int) -> pd.DataFrame:
-        """question_id -> delivered (gold within the first k), count (gold), known (readings agree), by question_id."""
-        frame = self.delivered(system)
+        """question_id -> delivered (gold within the first k), count (gold), known (readings agree), by question_id.
+
+        Over confirmed gold, as ``recall`` is (STATISTICS 3.1): finds from the sample of rejections stand for more
+        than themselves and enter the weighted measures only.
+        """
+        frame = self.delivered(system)[(self.gold_table.column("weight").to_numpy() == 1.0)]
         table = frame.assign(hit=frame["strict"] <= k, differs=(frame["strict"] <= k) != (frame["lenient"] <= k))
         grouped = table.groupby("question_id")
         return pd.DataFrame({"delivered": grouped["hit"].sum(), "count": grouped["hit"].size(),

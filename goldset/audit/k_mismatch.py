@@ -84,7 +84,7 @@ def _recall_at(context: Context, system: str | None, subject: str, k: int,
         return [finding("k_mismatch", subject, f"recall_not_measured@{k}", n=len(known), threshold=LIMITS.k_n,
                         message=f"Recall@{k} was not measured: {len(known)} questions have gold whose delivery is "
                                 f"known, {LIMITS.k_n} are needed.", remedy="label more questions")]
-    estimate = context.ratio(known["delivered"] / known["count"])
+    estimate = context.mean(known["delivered"] / known["count"])
     left = f", {len(recalls) - len(known)} left out because evidence is missing" if len(known) < len(recalls) else ""
     return [finding("k_mismatch", subject, reason, n=len(known), measured=estimate.value,
                     interval=estimate.interval or (None, None),
@@ -107,10 +107,10 @@ def _verdict(context: Context, system: str | None, subject: str, word: str, eval
         return _unmeasured(context, subject, word, said, eval_k, retrieve_k)
     count = near_recall.loc[known, "count"]
     gap = (far_recall.loc[known, "delivered"] - near_recall.loc[known, "delivered"]) / count
-    estimate = context.ratio(gap)
+    estimate = context.mean(gap)
     low, high = estimate.interval or (0.0, 1.0)
     sign = 1 if word == "mismatch" else -1
-    quoted, served = (float((table.loc[known, "delivered"] / count).mean()) for table in
+    quoted, served = (context.mean(table.loc[known, "delivered"] / count).value or 0.0 for table in
                       ((far_recall, near_recall) if sign > 0 else (near_recall, far_recall)))
     value = estimate.value or 0.0
     return finding(
@@ -130,7 +130,7 @@ def _unmeasured(context: Context, subject: str, word: str, said: str, eval_k: in
         (only,) = context.given
         if context.depth(only) >= eval_k:
             wide, narrow = (context.recalls(only, k) for k in (eval_k, retrieve_k))
-            measured = float(((wide["delivered"] - narrow["delivered"]) / wide["count"]).mean())
+            measured = context.mean((wide["delivered"] - narrow["delivered"]) / wide["count"]).value or 0.0
             bound = f" The gap is at least recall@{eval_k} - recall@{retrieve_k} = {100 * measured:.1f} points."
     return finding("k_mismatch", subject, word, n=n, measured=measured, threshold=0,
                    message=f"{said[0].upper()}{said[1:]}; the list that reaches the reader is not there or too short, "

@@ -103,6 +103,7 @@ TABLE: tuple[Word, ...] = (
     Word("circularity", "family_out", "pass", "shown: recall without the gold that only one family found"),
     Word("circularity", "unjudged", "pass", "shown: share of the top results that nobody judged"),
     Word("leakage", "none", "pass", "questions share no more words with their gold than the logs' do"),
+    Word("leakage", "from_log", "pass", "every question was drawn from the log, none written from a passage"),
     Word("leakage", "leak", "fail", "questions copy the wording of their gold",
          "draw questions from the logs instead of writing them from passages (goldset rebuild)"),
     Word("leakage", "strong", "fail", "questions copy the wording of their gold throughout",
@@ -202,3 +203,12 @@ def by_check(findings: pa.Table) -> dict[str, str]:
 def limits() -> list[tuple[str, float, str]]:
     """Every threshold as (name, value, what it is), for reports."""
     return [(item.name, getattr(LIMITS, item.name), item.metadata["doc"]) for item in fields(LIMITS)]
+
+
+def describe() -> str:
+    """The table of words and verdicts and the limits, as Markdown for the README."""
+    rows = [f"| {row.check} | {row.reason.replace('_', ' ')} | {row.verdict} | {row.meaning} |" for row in TABLE
+            if not row.meaning.startswith("shown:")]
+    bars = [f"| {name.replace('_', ' ')} | {value:g} | {doc} |" for name, value, doc in limits()]
+    return "\n".join(["| check | word | verdict | means |", "|---|---|---|---|", *rows, "",
+                      "| limit | value | what it is |", "|---|---|---|", *bars])

@@ -46,7 +46,8 @@ class LazyGroup(click.Group):
         command: click.Command = module.command
         return command
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(
+            self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         """Name the nearest command when one is misspelt."""
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
             from goldset.errors import nearest
@@ -66,16 +67,29 @@ def group() -> None:
     """Rebuild the labelled sets that recall is measured against, and try to prove them wrong."""
 
 
+def _complain(message: str, code: ExitCode) -> int:
+    """One line on stderr, whatever line ends a library put into its message."""
+    click.echo("goldset: " + " ".join(message.split("\n")), err=True)
+    return int(code)
+
+
 def main(args: list[str] | None = None) -> Any:
     """Entry point: runs a command and ends with its documented exit code."""
     try:
         code = group.main(args=args, prog_name="goldset", standalone_mode=False)
     except GoldsetError as error:
-        click.echo(f"goldset: {error}", err=True)
-        code = int(error.exit_code)
-    except click.ClickException as error:
+        code = _complain(str(error), error.exit_code)
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show(sys.stderr)
         code = int(ExitCode.USAGE)
+    except click.UsageError as error:
+        command = error.ctx.command_path if error.ctx else "goldset"
+        message = error.format_message().rstrip(".")
+        # A message that names the nearest name has said what to do already.
+        hint = "" if message.endswith("?") else f"; '{command} --help' shows how it is used"
+        code = _complain(message + hint, ExitCode.USAGE)
+    except click.ClickException as error:
+        code = _complain(error.format_message(), ExitCode.USAGE)
     except (KeyboardInterrupt, click.Abort):
         click.echo("goldset: interrupted; what was finished is kept, run again to resume", err=True)
         code = int(ExitCode.INTERRUPTED)

@@ -24,7 +24,8 @@ def command(config_path: Path, as_json: bool) -> None:
     if as_json:
         result_json({"schema": "goldset.plan/1", **cost})
         return
-    lines = [f"{cost['questions']} questions, {cost['pairs']:,} pairs ({cost['pairs'] / cost['questions']:.1f} a question)",
+    lines = [f"{cost['questions']} questions, {cost['pairs']:,} pairs "
+             f"({cost['pairs'] / cost['questions']:.1f} a question)",
              f"judge: {cost['calls']:,} calls, about {cost['tokens']:,} tokens"
              + (f", {cost['money']:.2f} in the currency of the prices" if cost["money"] is not None else ""),
              f"reading everything: {cost['full_hours']:.1f} h"]

@@ -11,7 +11,8 @@ from goldset.cli.common import config_option, json_option, result, result_json, 
 
 @click.command("rebuild")
 @config_option
-@click.option("--until", metavar="STAGE", help="Stop after this stage: corpus, spans, questions, retrieve, pool, judge, queue.")
+@click.option("--until", metavar="STAGE",
+              help="Stop after this stage: corpus, spans, questions, retrieve, pool, judge, queue.")
 @json_option
 def command(config_path: Path, until: str | None, as_json: bool) -> None:
     """From logs and corpus to a queue for people; resumes."""

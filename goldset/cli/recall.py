@@ -25,7 +25,8 @@ from goldset.errors import UsageError
 @click.option("--k", "cutoffs", metavar="N[,N]", help="Cutoffs; default: the serving k of a published version.")
 @click.option("--budget", type=click.IntRange(1), metavar="WORDS", help="Cut the served list by words instead.")
 @click.option("--by", "slices", multiple=True, metavar="COLUMN", help="Also by a column of the questions.")
-@click.option("--min", "gate", type=float, metavar="X", help="Pass if the lower bound reaches X, fail if the upper does not.")
+@click.option("--min", "gate", type=float, metavar="X",
+              help="Pass if the lower bound reaches X, fail if the upper does not.")
 @click.option("--explain", is_flag=True, help="Print how recall is counted, and do nothing else.")
 @json_option
 def command(labelled: Path | None, qrels: Path | None, questions: Path | None, corpus: Path | None,

@@ -45,7 +45,7 @@ def serve_page(config: Config, host: str, port: int, tokens: Path | None = None)
     serve_review(
         store_of(config, artifacts), host=host, port=port, title=config.project.name,
         tokens=read_tokens(tokens, os.environ.get("GOLDSET_REVIEW_TOKENS")),
-        announce=lambda address: say(f"review page: {address}  (Ctrl-C ends it; every answer is stored as it is given)"),
+        announce=lambda address: say(f"review page: {address}  (Ctrl-C ends it; answers are stored as they are given)"),
         rubric_version=load_rubric(config.path(config.judge.rubric)).version, campaign=campaign_of(artifacts),
         passages=Passages(spans=artifacts.table("spans"), documents=artifacts.table("documents")),
         search=corpus_search(artifacts), grow=wave_maker(config, artifacts))

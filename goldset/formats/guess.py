@@ -18,6 +18,9 @@ _ROWS = 200
 _DATA = re.compile(r"\.(jsonl|ndjson|csv)(\.gz)?$")
 _RUN = re.compile(r"\.(run|trec)(\.gz)?$")
 _TURNS = {"role", "turn"}
+_PEOPLE = {"session": ("session", "session_id", "sid", "conversation", "conversation_id"),
+           "agent": ("agent", "user_agent", "ua", "client"), "user": ("user", "user_id", "uid")}
+_WHO = {name for names in _PEOPLE.values() for name in names}
 
 
 @dataclass
@@ -71,10 +74,16 @@ def _by_column(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
 
 
 def _texts(columns: dict[str, list[Any]]) -> list[tuple[float, str]]:
-    """(median length, column) of the columns of strings that are not times, longest first."""
-    return sorted(((statistics.median(len(value) for value in values), name) for name, values in columns.items()
-                   if values and all(isinstance(value, str) for value in values) and not _is_time(values)),
-                  reverse=True)
+    """(median length, column) of the columns of strings that are neither times nor people, longest first.
+
+    A few values of another type, as damaged lines have them, do not rule a column out.
+    """
+    found = []
+    for name, values in columns.items():
+        texts = [value for value in values if isinstance(value, str)]
+        if len(texts) > 0.8 * len(values) and not _is_time(values) and name not in _WHO:
+            found.append((statistics.median(map(len, texts)), name))
+    return sorted(found, reverse=True)
 
 
 def log_columns(rows: list[dict[str, Any]]) -> dict[str, str]:
@@ -87,14 +96,14 @@ def log_columns(rows: list[dict[str, Any]]) -> dict[str, str]:
 
 def _log_columns(columns: dict[str, list[Any]], texts: list[tuple[float, str]], time: str | None) -> dict[str, str]:
     names = [name for _, name in texts]
-    spaced = [name for name in names if sum(" " in value for value in columns[name]) > len(columns[name]) / 4]
+    spaced = [name for name in names
+              if sum(isinstance(value, str) and " " in value for value in columns[name]) > len(columns[name]) / 4]
     place = {"text": _prefer(spaced or names, ("text", "query", "q", "question"))}
     if time is not None:
         place["time"] = time
     if columns.keys() >= _TURNS:
         place["format"] = "chat"
-    for ours, theirs in (("session", ("session", "session_id", "sid", "conversation", "conversation_id")),
-                         ("agent", ("agent", "user_agent", "ua", "client")), ("user", ("user", "user_id", "uid"))):
+    for ours, theirs in _PEOPLE.items():
         name = next((name for name in theirs if name in columns), None)
         if name:
             place[ours] = name

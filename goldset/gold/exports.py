@@ -24,7 +24,9 @@ def project(*, gold: pa.Table, corpus: Corpus) -> list[tuple[str, str, float]]:
     linked: dict[str, list[tuple[float, str]]] = {}
     for row in corpus.links.to_pylist():
         linked.setdefault(group[row["span_id"]], []).append((row["span_share"], row["chunk_id"]))
-    pairs, trials, run = [], [], []
+    pairs: list[tuple[str, str, str, float, float]] = []
+    trials: list[dict[str, Any]] = []
+    run: list[dict[str, Any]] = []
     for row in gold.to_pylist():
         for share, chunk_id in sorted(linked.get(row["twin_group"], []), reverse=True):
             trial = f"{len(trials)}"
@@ -39,11 +41,11 @@ def project(*, gold: pa.Table, corpus: Corpus) -> list[tuple[str, str, float]]:
     alone = {row["question_id"] for row in found.to_pylist() if row["rank"] is not None}
     best: dict[tuple[str, str], tuple[float, str]] = {}
     chosen: dict[tuple[str, str], float] = {}
-    for trial, (question, span, chunk_id, share, weight) in enumerate(pairs):
+    for number, (question, span, chunk_id, share, weight) in enumerate(pairs):
         best[question, span] = max(best.get((question, span), (-1.0, "")), (share, chunk_id))
-        if str(trial) in alone:
+        if str(number) in alone:
             chosen[question, chunk_id] = max(weight, chosen.get((question, chunk_id), 0.0))
-    covered = {(question, span) for trial, (question, span, *_) in enumerate(pairs) if str(trial) in alone}
+    covered = {(question, span) for number, (question, span, *_) in enumerate(pairs) if str(number) in alone}
     for row in gold.to_pylist():
         key = (row["question_id"], row["span_id"])
         if key in best and key not in covered:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from goldset.errors import DataError
 from goldset.stats.agreement import Counts, agreement, sample_intervals, weighted, weighted_intervals
 from goldset.stats.intervals import Interval, kish, ratio
+from goldset.stats.votes import Pair, Settled, settle
 
 SCHEMA = "goldset.judge_card/1"
 
@@ -52,12 +53,12 @@ def judge_card(*, verdicts: pa.Table, decisions: pa.Table, probabilities: pa.Tab
     Raises:
         DataError: verdicts of several judges, or a decided pair without inclusion probability.
     """
-    settled = _settle(verdicts)
+    settled = settle(verdicts)
     decided = {(row["question_id"], row["span_id"]): row
                for row in decisions.select(["question_id", "span_id", "relevant", "status"]).to_pylist()}
     read = _read(settled, decided, probabilities)
-    passes = sum(relevant is True for relevant, _ in settled.values())
-    told = sum(relevant is not None for relevant, _ in settled.values())
+    passes = sum(said.relevant is True for said in settled.values())
+    told = sum(said.relevant is not None for said in settled.values())
     counts = Counts(*(sum(row.judge is judge and row.people is people for row in read)
                       for judge, people in ((True, True), (True, False), (False, True), (False, False))))
     states = Counter(row["status"] for pair, row in decided.items() if pair in settled)
@@ -78,33 +79,13 @@ def judge_card(*, verdicts: pa.Table, decisions: pa.Table, probabilities: pa.Tab
     return {**card, "sentences": _sentences(card)}
 
 
-Settled = Mapping[tuple[str, str], tuple[bool | None, str]]
-
-
-def _settle(verdicts: pa.Table) -> dict[tuple[str, str], tuple[bool | None, str]]:
-    """Pair -> (majority of the last attempts of its votes or None, status; ``split`` where votes are even)."""
-    votes: dict[tuple[str, str], dict[int, tuple[int, str, bool | None]]] = {}
-    columns = ["question_id", "span_id", "vote", "attempt", "status", "relevant"]
-    for row in verdicts.select(columns).to_pylist():
-        mine = votes.setdefault((row["question_id"], row["span_id"]), {})
-        if row["vote"] not in mine or row["attempt"] > mine[row["vote"]][0]:
-            mine[row["vote"]] = row["attempt"], row["status"], row["relevant"]
-    settled: dict[tuple[str, str], tuple[bool | None, str]] = {}
-    for pair, mine in votes.items():
-        yes = sum(relevant is True for _, _, relevant in mine.values())
-        no = sum(relevant is False for _, _, relevant in mine.values())
-        if yes != no:
-            settled[pair] = yes > no, "ok"
-        else:
-            settled[pair] = None, "split" if yes else mine[min(mine)][1]
-    return settled
-
-
-def _read(settled: Settled, decided: Mapping[tuple[str, str], dict[str, Any]], probabilities: pa.Table) -> list[Read]:
+def _read(settled: Mapping[Pair, Settled], decided: Mapping[Pair, dict[str, Any]],
+          probabilities: pa.Table) -> list[Read]:
     chance = {(row["question_id"], row["span_id"]): row["inclusion_prob"]
               for row in probabilities.select(["question_id", "span_id", "inclusion_prob"]).to_pylist()}
     read = []
-    for (question_id, span_id), (relevant, _) in sorted(settled.items()):
+    for question_id, span_id in sorted(settled):
+        relevant = settled[question_id, span_id].relevant
         people = decided.get((question_id, span_id), {}).get("relevant")
         if relevant is None or people is None:
             continue
@@ -154,12 +135,12 @@ def _numbers(values: Mapping[str, float | None], intervals: Mapping[str, Interva
             for name, value in values.items() if name != "p_e"}
 
 
-def _no_verdict(settled: Settled, decided: Mapping[tuple[str, str], dict[str, Any]]) -> list[dict[str, Any]]:
+def _no_verdict(settled: Mapping[Pair, Settled], decided: Mapping[Pair, dict[str, Any]]) -> list[dict[str, Any]]:
     rows: dict[str, dict[str, Any]] = {}
-    for pair, (relevant, status) in settled.items():
-        if relevant is not None:
+    for pair, said in settled.items():
+        if said.relevant is not None:
             continue
-        row = rows.setdefault(status, {"status": status, "pairs": 0, "read": 0, "relevant": 0})
+        row = rows.setdefault(said.status, {"status": said.status, "pairs": 0, "read": 0, "relevant": 0})
         row["pairs"] += 1
         people = decided.get(pair, {}).get("relevant")
         row["read"] += people is not None

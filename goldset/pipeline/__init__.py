@@ -8,5 +8,5 @@ from goldset.pipeline.people import Published, open_review, publish, replay_revi
 from goldset.pipeline.runner import Artifacts, Runner, finished, plain, rebuild
 from goldset.pipeline.stages import STAGES, Context, Stage
 
-__all__ = ["STAGES", "Artifacts", "Context", "Published", "Runner", "Stage", "finished", "open_review", "plain", "publish",
-           "rebuild", "replay_review", "review_progress", "store_of"]
+__all__ = ["STAGES", "Artifacts", "Context", "Published", "Runner", "Stage", "finished", "open_review", "plain",
+           "publish", "rebuild", "replay_review", "review_progress", "store_of"]

@@ -43,6 +43,12 @@ class Outcome:
 
         return render_terminal(self.findings, None if self.measurements is None else main_measures(self.measurements))
 
+    def brief(self) -> str:
+        """The audit in few lines: the answer, and one line a property with its gravest finding."""
+        from goldset.report import render_brief
+
+        return render_brief(self.findings)
+
     def measurements_json(self) -> dict[str, Any]:
         """The recall document."""
         from goldset.report import render_recall_json
@@ -65,8 +71,9 @@ def facts(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return {
         "The set": {**manifest["counts"], "content hash": manifest["content_hash"],
                     "review complete": "no" if manifest["partial"] else "yes"},
-        "Pool": {"depth": pool["depth"], **{f"{name.replace('_', ' ')} a question": round(pool[f"{name}_per_question"], 1)
-                                            for name in ("chunks", "chunk_words", "spans", "words")}},
+        "Pool": {"depth": pool["depth"],
+                 **{f"{name.replace('_', ' ')} a question": round(pool[f"{name}_per_question"], 1)
+                    for name in ("chunks", "chunk_words", "spans", "words")}},
         "Judge": {"kind": judge["kind"], "family": judge["family"],
                   "independence": "; ".join(manifest["card"]["independence"]) or "of every system"},
         "People": {"profile": manifest["sampling"]["profile"], "waves": manifest["people"]["waves"],
@@ -112,7 +119,8 @@ def read_questions(path: Path, text_field: str) -> pa.Table:
     from goldset.formats.logs import read_log
     from goldset.questions import mask, sample_questions
 
-    section = QuestionsConfig(logs=(_log_source(path, text_field),), window="all", unit="distinct", size=1_000_000)
+    section = QuestionsConfig.model_validate({"logs": [_log_source(path, text_field)], "window": "all",
+                                              "unit": "distinct", "size": 1_000_000})
     events = read_log(section.logs[0], path, mask=mask, max_line_bytes=section.max_line_bytes).events
     return sample_questions(events=events, config=section, seed=0, timezone="UTC", frame=None).questions
 
@@ -121,8 +129,13 @@ def _log_source(path: Path, text_field: str) -> LogSource:
     """The columns of a log as they can be guessed; the text's name is given."""
     from goldset.config import LogSource
     from goldset.formats.guess import log_columns, sample_rows
+    from goldset.formats.lines import field
 
-    guessed = log_columns(sample_rows(path))
+    rows = sample_rows(path)
+    if rows and all(field(row, text_field) is None for row in rows):
+        names = ", ".join(dict.fromkeys(name for row in rows for name in row))
+        raise DataError(f"{path}: no column '{text_field}'; columns found: {names}; name the right one with --logs-text")
+    guessed = log_columns(rows)
     guessed.pop("text", None)
     kind = guessed.pop("format", "csv" if ".csv" in path.name else "jsonl")
     return LogSource.model_validate({"path": path, "format": kind, "text": text_field, **guessed})
@@ -158,10 +171,9 @@ def audit_version(path: Path, run: pa.Table, config: Config) -> Outcome:
 
     labelled = read_published(path)
     runs = split_runs(run, config.systems)
-    scoring = config.scoring
     findings = audit_set(labelled, runs, families={name: config.family(name) for name in config.systems},
-                         eval_k=scoring.evaluated_k, retrieve_k=scoring.retrieved_k, serving_k=scoring.served_k,
-                         served_system=scoring.system, audit_only=audit_only(config))
+                         audit_only=audit_only(config))
+    scoring = config.scoring
     outcome = Outcome(labelled, findings, _scores(labelled, runs, [scoring.served_k, scoring.retrieved_k,
                                                                    scoring.evaluated_k]))
     write_json(path / "audit.json", render_json(findings))

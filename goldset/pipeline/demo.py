@@ -63,7 +63,7 @@ def tell(*, keep: str | Path | None = None, runner: Runner = plain, say: Say = s
         old, old_runs, logs=resource("data/demo/queries.jsonl"), logs_text="q", eval_k=evaluated,
         retrieve_k=scoring.retrieved_k, serving_k=served, families={scoring.system: config.family(scoring.system)}))
     outcome.write_html(folder / "old-set.html")
-    show(outcome.text())
+    show(outcome.brief())
 
     show("\n2. The rebuild: from the log to a queue for people\n")
     artifacts = rebuild(config, runner=runner, quiet=False, say=say)
@@ -76,7 +76,7 @@ def tell(*, keep: str | Path | None = None, runner: Runner = plain, say: Say = s
 
     show("\n4. The published version, audited in its turn\n")
     published = publish(config, runner=runner, say=say)
-    show(published.text())
+    show(published.brief())
 
     show("\n5. Before and after: what the old headline was made of\n")
     steps = runner("before-and-after", lambda: corrections(
@@ -84,6 +84,7 @@ def tell(*, keep: str | Path | None = None, runner: Runner = plain, say: Say = s
         split_runs(artifacts.table("run"), config.systems)[scoring.system], evaluated=evaluated, served=served))
     table = _table(steps)
     show(table)
+    show(_corrected_text(published.outcome.measurements, scoring.system, served))
     show(_reading_text(published))
     show(f"\nreports: {folder / 'old-set.html'} and {published.path / 'report.html'}\n"
          f"the same queue in a browser: goldset demo --keep {folder} --serve")
@@ -122,7 +123,7 @@ def _step(what: str, labelled: LabelledSet, run: pa.Table, k: int) -> Step:
 
 
 def _within(labelled: LabelledSet, run: pa.Table, depth: int | None, *, one: bool) -> LabelledSet:
-    """The set with only the gold that a run delivers within ``depth``; with ``one``, only the best-ranked a question."""
+    """The set with only the gold that a run delivers within ``depth``; with ``one``, the best-ranked a question."""
     from goldset.spans import served
 
     corpus = labelled.corpus
@@ -152,7 +153,7 @@ def _pool_text(config: Config, artifacts: Artifacts, progress: dict[str, Any]) -
              f"{pool['spans_per_question']:.1f} spans; {pool['chunk_words_per_question']:,.0f} words become "
              f"{pool['words_per_question']:,.0f}",
              "judge: " + ", ".join(f"{count} {status}" for status, count in sorted(judge["status"].items()))]
-    lines += [f"judge: {sentence}" for sentence in _independence(config)]
+    lines += [sentence for sentence in _independence(config)]
     return "\n".join([*lines, f"queue: {progress['items']} items in wave 1"])
 
 
@@ -166,6 +167,21 @@ def _people_text(progress: dict[str, Any]) -> str:
     people = ", ".join(f"{name} {row['answered']}" for name, row in sorted(progress["assessors"].items()))
     return (f"{progress['answered']} of {progress['items']} items answered in {progress['waves']} waves ({people}); "
             f"{progress['open']} open, {progress['conflicts']} conflicts left")
+
+
+def _corrected_text(measurements: pa.Table | None, system: str, k: int) -> str:
+    """What the sampled rejections stand for: gold over gold, before and after the correction."""
+    rows = {row["measure"]: row for row in (measurements.to_pylist() if measurements is not None else [])
+            if row["system"] == system and row["k"] == k and row["slice"] == "all"}
+    naive, corrected, floor = (rows.get(name) for name in ("recall_micro_naive", "recall_micro", "recall_floor"))
+    lines = []
+    if naive and corrected and corrected["value"] is not None:
+        lines.append(f"gold over gold, {naive['value']:.3f} at {k}; corrected for what the judge's rejections still "
+                     f"hold, {corrected['value']:.3f} ({corrected['low']:.3f} to {corrected['high']:.3f})")
+    if floor and floor["value"] is not None:
+        lines.append(f"floor, with every question without an answer counted as a miss: {floor['value']:.3f} "
+                     f"({floor['low']:.3f} to {floor['high']:.3f})")
+    return "\n".join(["", *lines, "all of it relative to the pool: what no system returned, nobody has read"])
 
 
 def _reading_text(published: Published) -> str:

@@ -30,7 +30,8 @@ def manifest_of(config: Config, artifacts: Artifacts, tables: dict[str, pa.Table
         "unit": config.questions.unit, "pool": {"depth": config.pool.depth, **pool},
         "systems": {name: {"kind": system.kind, "family": config.family(name), "audit_only": system.audit_only}
                     for name, system in config.systems.items()},
-        "scoring": config.scoring.model_dump(mode="json"),
+        # A version's own headline is at the k that is served; [scoring] evaluated_k is the old headline's.
+        "scoring": {**config.scoring.model_dump(mode="json"), "evaluated_k": config.scoring.served_k},
         "judge": {**artifacts.report("judge")["judge"], "family": config.judge.family, "kind": config.judge.kind},
         "card": judge_card(config, artifacts, queue=queue, labels=labels),
         "agreement": agreement_of(queue, labels), "sampling": {"profile": config.review.profile, **made.sampling},
@@ -73,7 +74,8 @@ def reading_of(config: Config, artifacts: Artifacts, queue: pa.Table) -> dict[st
     """Items, words and hours that people read, against reading the whole pool."""
     from goldset.metrics import reading_hours
 
-    words = dict(zip(*(artifacts.table("spans").column(name).to_pylist() for name in ("span_id", "words")), strict=True))
+    spans = artifacts.table("spans")
+    words = dict(zip(*(spans.column(name).to_pylist() for name in ("span_id", "words")), strict=True))
     pool = [words[span] for span in artifacts.table("candidates").column("span_id").to_pylist()]
     read = [words[span] for span in queue.column("span_id").to_pylist()]
     rate = {"seconds_base": config.review.seconds_base, "words_per_minute": config.review.words_per_minute}

@@ -39,9 +39,10 @@ def open_review(config: Config, artifacts: Artifacts) -> dict[str, Any]:
     """Put the queue before people, answer what earlier rebuilds know, and return the progress. Harmless if repeated."""
     store = store_of(config, artifacts)
     store.append_queue(artifacts.table("queue"))
+    progress = grow(config, artifacts)
     store.set_passages(questions=artifacts.table("questions"), spans=artifacts.table("spans"),
                        documents=artifacts.table("documents"))
-    return grow(config, artifacts)
+    return progress
 
 
 def grow(config: Config, artifacts: Artifacts) -> dict[str, Any]:
@@ -140,15 +141,23 @@ class Published:
                 "audit": render_json(self.outcome.findings),
                 "measurements": self.outcome.measurements_json()}
 
-    def text(self) -> str:
-        """The answer on a terminal."""
+    def head(self) -> str:
+        """Name, counts and content hash."""
         counts = self.manifest["counts"]
-        head = [f"{self.manifest['name']}/{self.path.name}" + ("" if self.new else ": nothing changed, same version")
-                + ("  PARTIAL: the review is not complete" if self.manifest["partial"] else ""),
-                f"  {counts['questions']} questions ({counts['draws']} draws), {counts['answerable']} with an answer; "
-                f"{counts['gold']} gold spans, {counts['judgments']} judgments by people",
-                f"  content hash {self.manifest['content_hash']}", ""]
-        return "\n".join(head) + self.outcome.text()
+        return "\n".join([
+            f"{self.manifest['name']}/{self.path.name}" + ("" if self.new else ": nothing changed, same version")
+            + ("  PARTIAL: the review is not complete" if self.manifest["partial"] else ""),
+            f"  {counts['questions']} questions ({counts['draws']} draws), {counts['answerable']} with an answer; "
+            f"{counts['gold']} gold spans, {counts['judgments']} judgments by people",
+            f"  content hash {self.manifest['content_hash']}"])
+
+    def text(self) -> str:
+        """The answer on a terminal: head, audit, main measures."""
+        return f"{self.head()}\n\n{self.outcome.text()}"
+
+    def brief(self) -> str:
+        """The same in few lines."""
+        return f"{self.head()}\n\n{self.outcome.brief()}"
 
 
 def publish(config: Config, *, partial: bool = False, runner: Runner = plain, say: Say = silent) -> Published:
@@ -176,8 +185,8 @@ def _refuse_incomplete(progress: dict[str, Any], config: Config) -> None:
                           if count["open"])
         raise ReviewIncomplete(
             f"{progress['open']} of {progress['items']} items wait for people ({waits or 'none'}), "
-            f"{progress['conflicts']} conflicts wait for a third; go on with 'goldset review serve', or publish what is "
-            "there with --partial")
+            f"{progress['conflicts']} conflicts wait for a third; go on with 'goldset review serve', or publish what "
+            "is there with --partial")
 
 
 def _write(config: Config, artifacts: Artifacts, partial: bool, progress: dict[str, Any]) -> tuple[Path, bool]:

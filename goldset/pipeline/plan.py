@@ -20,7 +20,8 @@ def plan_cost(config: Config, artifacts: Artifacts) -> dict[str, Any]:
     """
     from goldset.metrics import reading_hours
 
-    words = dict(zip(*(artifacts.table("spans").column(name).to_pylist() for name in ("span_id", "words")), strict=True))
+    spans = artifacts.table("spans")
+    words = dict(zip(*(spans.column(name).to_pylist() for name in ("span_id", "words")), strict=True))
     pairs = artifacts.table("candidates").column("span_id").to_pylist()
     total = sum(words[span] for span in pairs)
     mean = total / len(pairs)

@@ -103,7 +103,7 @@ def run_stage(stage: Stage, context: Context, refs: dict[str, ArtifactRef], say:
     began = time.perf_counter()
     tables = {name: read_table(refs[_writer(name).name].path, name) for name in stage.reads}
     made, report = stage.run(replace(context, key=key), tables)
-    assert set(made) == set(stage.writes), f"stage {stage.name} made {sorted(made)}, it must make {sorted(stage.writes)}"
+    assert set(made) == set(stage.writes), f"stage {stage.name} made {sorted(made)}, not {sorted(stage.writes)}"
     seconds = time.perf_counter() - began
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     ref = context.workspace.write(stage.name, key, made, {

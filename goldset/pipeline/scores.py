@@ -76,7 +76,8 @@ class Measured:
             head += f", relevant from grade {self.labelled.relevant_from}"
         served = [f"{row['system']} serves {row['words']:,.0f} words at {row['k']}" for row in self.words
                   if row["words"] is not None]
-        return "\n".join([head, render_measurements(main_measures(self.measurements)), *([", ".join(served)] if served else [])])
+        table = render_measurements(main_measures(self.measurements))
+        return "\n".join([head, table, *([", ".join(served)] if served else [])])
 
     def gate(self, least: float | None) -> int:
         """Exit code of ``--min``: every system and cutoff passes on its lower bound, fails on its upper, else 6."""

@@ -81,7 +81,8 @@ def _questions(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables
     from goldset.schemas import empty
 
     config, section = context.config, context.config.questions
-    events, lines, rejected = [empty("events")], 0, []
+    events, lines = [empty("events")], 0
+    rejected: list[dict[str, Any]] = []
     for source in section.logs:
         read = read_log(source, config.path(source.path), mask=mask, max_line_bytes=section.max_line_bytes)
         events.append(read.events)
@@ -91,8 +92,8 @@ def _questions(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables
     _quarantine(context, rejected)
     if lines and len(rejected) / lines > section.bad_share:
         first = rejected[0]
-        raise DataError(f"{first['file']}, line {first['line']}: {first['reason']}; {len(rejected)} of {lines} log lines "
-                        f"cannot be read, [questions] bad_share allows {section.bad_share:g}; all are listed in "
+        raise DataError(f"{first['file']}, line {first['line']}: {first['reason']}; {len(rejected)} of {lines} log "
+                        f"lines cannot be read, [questions] bad_share allows {section.bad_share:g}; all are listed in "
                         "the workspace's quarantine folder")
     sample = sample_questions(events=pa.concat_tables(events), config=section, seed=config.project.seed,
                               timezone=config.project.timezone, frame=_frame(config))
@@ -140,14 +141,19 @@ def _retrieve(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables,
     return {"run": run, "run_status": status}, {"status": counts}
 
 
-def _system_settings(config: Config) -> dict[str, Any]:
-    from goldset.encoder import located, model_fingerprint
+def _encoder_settings(config: Config, section: DenseSystem | SimilarityJudge) -> list[str]:
+    """What of an encoder can change its vectors: the files behind the name, and the dtype on this machine."""
+    from goldset.encoder import located, model_fingerprint, resolved_dtype
 
+    return [model_fingerprint(located(section.model, config.base)), resolved_dtype(section.dtype)]
+
+
+def _system_settings(config: Config) -> dict[str, Any]:
     return {"depth": config.pool.depth,
             "systems": {name: system.model_dump(mode="json") for name, system in config.systems.items()},
             "families": {name: config.family(name) for name in config.systems},
-            "models": {name: model_fingerprint(located(system.model, config.base)) for name, system in config.systems.items()
-                       if isinstance(system, DenseSystem)}}
+            "encoders": {name: _encoder_settings(config, system) for name, system in config.systems.items()
+                         if isinstance(system, DenseSystem)}}
 
 
 def _pool(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, dict[str, Any]]:
@@ -186,12 +192,11 @@ def _judge(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, di
     return {"verdicts": verdicts}, {"status": states, "judge": judge.card_info()}
 
 
-def _judge_settings(config: Config) -> dict[str, Any]:
-    from goldset.encoder import located, model_fingerprint
+def _judge_settings(config: Config) -> list[Any]:
+    from goldset.judges import instrument_version
 
-    model = {"model": model_fingerprint(located(config.judge.model, config.base))} \
-        if isinstance(config.judge, SimilarityJudge) else {}
-    return {"judge": config.judge.model_dump(mode="json", exclude={"budget"}), **model}
+    encoder = _encoder_settings(config, config.judge) if isinstance(config.judge, SimilarityJudge) else None
+    return [config.judge.model_dump(mode="json", exclude={"budget"}), encoder, instrument_version()]
 
 
 def _judge_files(config: Config) -> list[Path]:

@@ -3,7 +3,8 @@
 from goldset.report.html import render_html
 from goldset.report.jsonout import render_json, render_recall_json
 from goldset.report.summary import Headline, headline
-from goldset.report.terminal import render_measurements, render_terminal
+from goldset.report.terminal import render_brief, render_measurements, render_terminal
 
-__all__ = ["Headline", "headline", "render_html", "render_json", "render_measurements", "render_recall_json",
+__all__ = ["Headline", "headline", "render_brief", "render_html", "render_json",
+           "render_measurements", "render_recall_json",
            "render_terminal"]

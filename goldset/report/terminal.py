@@ -30,6 +30,17 @@ def render_terminal(findings: pa.Table, measurements: pa.Table | None = None, *,
     return "\n".join(lines)
 
 
+def render_brief(findings: pa.Table, *, width: int = 100) -> str:
+    """Table findings -> the answer, and for each property its verdict with the gravest finding."""
+    first = headline(findings)
+    lines = [*_entry("Can this number be believed?", first.answer, width), ""]
+    for check, verdict in by_check(findings).items():
+        row = next(row for row in findings.to_pylist() if row["check"] == check and row["verdict"] == verdict
+                   and decides(check, row["reason"]))
+        lines += _wrap(f"{TITLES[check][0]}: {verdict}. {row['message']}", width, "    ", "  ")
+    return "\n".join(lines)
+
+
 def _finding(row: dict[str, Any], width: int) -> list[str]:
     subject = "" if row["subject"] == "all" else f"{row['subject']}: "
     message = row["message"].removeprefix(subject)

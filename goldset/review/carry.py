@@ -19,9 +19,9 @@ def carried_labels(*, queue: pa.Table, labels: pa.Table, earlier_queue: pa.Table
     """Open items and what earlier campaigns decided -> label rows with origin ``carried``.
 
     A decision is carried if question and span text hash are the same and the rubric's major version is; the newest
-    campaign that decided the pair on these terms counts. The first item takes the first of the people behind the decision, the
-    second item another one of them, and stays open if there is none. The rows keep the time and name the label they
-    come from; nothing of the earlier log is touched.
+    campaign that decided the pair on these terms counts. The first item takes the first of the people behind the
+    decision, the second item another one of them, and stays open if there is none. The rows keep the time and name
+    the label they come from; nothing of the earlier log is touched.
     """
     texts = dict(zip(spans.column("span_id").to_pylist(), spans.column("text_hash").to_pylist(), strict=True))
     rows = {row["label_id"]: row for row in earlier_labels.to_pylist()}

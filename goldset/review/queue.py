@@ -18,6 +18,7 @@ import pyarrow as pa
 from goldset.config import ReviewConfig
 from goldset.errors import DataError
 from goldset.schemas import conform, from_rows
+from goldset.stats.votes import settle
 from goldset.text import content_hash, unit_hash
 
 from .history import Pair
@@ -72,9 +73,9 @@ def wanted_pairs(*, candidates: pa.Table, verdicts: pa.Table, config: ReviewConf
     settled = settle(verdicts)
     groups: dict[str, list[Pair]] = {"positive": [], "no_verdict": [], "rejection": []}
     for pair in pairs_of(candidates):
-        relevant = settled.get(pair, (None, None))[0]
+        relevant = settled[pair].relevant if pair in settled else None
         groups["no_verdict" if relevant is None else "positive" if relevant else "rejection"].append(pair)
-    scores = {pair: score for pair, (_, score) in settled.items()}
+    scores = {pair: said.score for pair, said in settled.items()}
     wanted = [Wanted(*pair, reason, reason, len(groups[reason]), permanent_number(seed, pair))
               for reason in ("positive", "no_verdict") for pair in groups[reason]]
     strata = _strata(groups["rejection"], scores, careful=config.profile == "careful")
@@ -92,34 +93,6 @@ def permanent_number(seed: int, pair: Pair) -> float:
 def pairs_of(table: pa.Table) -> list[Pair]:
     """Question and span of each row."""
     return list(zip(table.column("question_id").to_pylist(), table.column("span_id").to_pylist(), strict=True))
-
-
-def settle(verdicts: pa.Table) -> dict[Pair, tuple[bool | None, float | None]]:
-    """Verdicts -> (verdict, mean score) of each pair: the last attempt of each vote, then the majority.
-
-    A vote that is not ``ok`` says nothing; without a majority there is no verdict.
-
-    Raises:
-        DataError: the table holds more than one judge.
-    """
-    judges = sorted(set(verdicts.column("judge_id").to_pylist()))
-    if len(judges) > 1:
-        raise DataError(f"table 'verdicts': {len(judges)} judges ({', '.join(judges)}); a queue is made from one: "
-                        "hand in the verdicts of the configured judge")
-    last: dict[Pair, dict[int, tuple[int, bool | None, float | None]]] = {}
-    columns = ("question_id", "span_id", "vote", "attempt", "status", "relevant", "score")
-    for q, s, vote, attempt, status, relevant, score in zip(*(verdicts.column(c).to_pylist() for c in columns),
-                                                            strict=True):
-        votes = last.setdefault((q, s), {})
-        if vote not in votes or attempt > votes[vote][0]:
-            votes[vote] = (attempt, *((relevant, score) if status == "ok" else (None, None)))
-    return {pair: _majority([v[1:] for v in votes.values()]) for pair, votes in last.items()}
-
-
-def _majority(votes: list[tuple[bool | None, float | None]]) -> tuple[bool | None, float | None]:
-    yes, no = sum(v is True for v, _ in votes), sum(v is False for v, _ in votes)
-    scores = [score for _, score in votes if score is not None]
-    return None if yes == no else yes > no, math.fsum(scores) / len(scores) if scores else None
 
 
 def _strata(pairs: list[Pair], scores: Mapping[Pair, float | None], *, careful: bool) -> dict[str, list[Pair]]:

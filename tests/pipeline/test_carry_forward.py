@@ -34,7 +34,7 @@ def test_new_log_lines_ask_about_new_pairs_only(harbour: Harbour, copy: Path) ->
     new = add_question(copy)
     config, artifacts, progress = _second(copy)
     # 2 pairs of the new question, each read twice; all that was answered is carried.
-    assert (progress["items"], progress["answered"], progress["open"], progress["conflicts"]) == (ITEMS + 4, ITEMS, 4, 0)
+    assert [progress[name] for name in ("items", "answered", "open", "conflicts")] == [ITEMS + 4, ITEMS, 4, 0]
     assert _open(config, artifacts) == sorted([(new, golden.B1), (new, golden.PARKING)])
     labels = store_of(config, artifacts).labels().to_pylist()
     assert {row["origin"] for row in labels} == {"carried"}
@@ -49,7 +49,8 @@ def test_new_log_lines_ask_about_new_pairs_only(harbour: Harbour, copy: Path) ->
 def test_the_next_version_keeps_the_gold_and_adds_the_new(harbour: Harbour, copy: Path) -> None:
     add_question(copy)
     found = {"question": "parking costs", "evidence": golden.ranges([("parking", 0)])}
-    golden.jsonl(copy.parent / "labels.jsonl", [*golden.labels(), {**found, "assessor": "ada"}, {**found, "assessor": "ben"}])
+    more = [{**found, "assessor": name} for name in ("ada", "ben")]
+    golden.jsonl(copy.parent / "labels.jsonl", [*golden.labels(), *more])
     config, artifacts, _ = _second(copy)
     replay_review(config)
     asked = [row for row in store_of(config, artifacts).labels().to_pylist() if row["origin"] != "carried"]

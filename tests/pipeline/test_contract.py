@@ -188,7 +188,8 @@ def add_question(path: Path, text: str = "parking costs", times: int = 2) -> str
     """Append log lines within the window; bm25 finds parking ("parking", "costs") and bikes-a ("costs")."""
     with (path.parent / "log.jsonl").open("a", encoding="utf-8") as stream:
         for number in range(times):
-            stream.write("\n" + json.dumps({"q": text, "ts": f"2026-03-1{number}T15:{number}7:31Z", "sid": f"n{number}"}))
+            time = f"2026-03-1{number}T15:{number}7:31Z"
+            stream.write("\n" + json.dumps({"q": text, "ts": time, "sid": f"n{number}"}))
     return question_id(text)
 
 

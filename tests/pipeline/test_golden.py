@@ -153,8 +153,9 @@ def test_recall_by_hand(harbour: Harbour, system: str, k: int, recall: float) ->
 
 
 def test_recall_micro_carries_the_weight_of_the_sampled_gold(harbour: Harbour) -> None:
-    rows = {(row["system"], row["measure"], row["k"]): row for row in harbour.published.outcome.measurements.to_pylist()
-            if row["slice"] == "all"}
+    measurements = harbour.published.outcome.measurements
+    assert measurements is not None
+    rows = {(row["system"], row["measure"], row["k"]): row for row in measurements.to_pylist() if row["slice"] == "all"}
     # Gold times draws: 3 + 2 + 2 + 2·1 + 2 = 11, and MUZZLE 1 draw of weight 2.2. Production delivers at 2
     # 3 + 2 + 2 + 1 + 2 = 10 and not the muzzles; browse 3 and the muzzles.
     assert rows["production", "recall_micro", 2]["value"] == pytest.approx(10 / 13.2)
@@ -180,8 +181,8 @@ def test_published_folder_is_readable_by_others(harbour: Harbour) -> None:
         (golden.WINTER, "ferry-a"), (golden.WINTER, "ferry-b"), (golden.WINTER, "ferry-c"), (golden.BICYCLE, "bikes-a"),
         (golden.REFUND, "tickets-b"), (golden.GATE, "pier-a"), (golden.GATE, "pier-b"), (golden.LOST, "lost"),
         (golden.LOST, "lost2"), (golden.MUZZLE, "dogs")}
-    weights = (folder / "weights.tsv").read_text().splitlines()
-    assert [line.split("\t")[1:] for line in weights if line.startswith(question_id(golden.MUZZLE))] == [["dogs", "2.2"]]
+    weights = [line.split("\t") for line in (folder / "weights.tsv").read_text().splitlines()]
+    assert [row[1:] for row in weights if row[0] == question_id(golden.MUZZLE)] == [["dogs", "2.2"]]
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert "harbour/v1" in page
 

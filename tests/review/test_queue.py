@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from goldset.config import ReviewConfig
 from goldset.errors import DataError
 from goldset.review import first_wave
-from goldset.review.queue import chosen_questions, permanent_number, settle
+from goldset.review.queue import chosen_questions, permanent_number
+from goldset.stats.votes import settle
 from goldset.text import unit_hash
 
 Pool = Callable[..., tuple[pa.Table, pa.Table, pa.Table]]
@@ -140,8 +141,9 @@ def test_the_last_attempt_and_the_majority_decide(make: Any) -> None:
         v("q", "c", False, 0.2), v("q", "c", False, 0.4, vote=2), v("q", "c", True, 0.6, vote=3),
         v("q", "d", True), v("q", "d", None, attempt=2),                        # the last attempt failed
     ])
-    assert {pair[1]: told for pair, told in settle(table).items()} == {
-        "a": (True, None), "b": (None, None), "c": (False, pytest.approx(0.4)), "d": (None, None)}
+    assert {pair[1]: (said.relevant, said.status, said.score) for pair, said in settle(table).items()} == {
+        "a": (True, "ok", None), "b": (None, "split", None), "c": (False, "ok", pytest.approx(0.4)),
+        "d": (None, "unparsed", None)}
 
 
 def test_two_judges_and_unknown_spans_are_refused(make: Any, pool: Pool) -> None:
