@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -90,11 +90,16 @@ def audit_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, logs: Path
               quiet: bool = False) -> Outcome:
     """Audit a set that anybody made -> Outcome, with recall at the k that are known."""
     from goldset.audit import audit_set
+    from goldset.formats.resolve import resolve_run
 
     tables = dict(runs)
     served = served or next(iter(tables), None)
     if served is not None and served not in tables:
         raise UsageError(f"--served {served}: no run of that name; {nearest(served, tables)}")
+    asked = labelled.judgments if labelled.questions is None else labelled.questions
+    names = asked.column("question_id").unique().to_pylist()
+    for name, run in tables.items():
+        resolve_run(labelled, name, run, questions=names)
     if with_dense:
         tables["dense"] = dense_run(labelled, quiet=quiet)
     findings = audit_set(labelled, tables, families=families, eval_k=eval_k, retrieve_k=retrieve_k, serving_k=serving_k,
@@ -157,7 +162,7 @@ def dense_run(labelled: LabelledSet, *, depth: int = 200, quiet: bool = False) -
         return retriever.search(labelled.questions, depth)[0]
 
 
-def split_runs(run: pa.Table, systems: Mapping[str, Any]) -> dict[str, pa.Table]:
+def split_runs(run: pa.Table, systems: Iterable[str]) -> dict[str, pa.Table]:
     """A run table of several systems -> one table a system."""
     return {name: run.filter(pc.equal(run.column("system"), name)) for name in systems}
 
@@ -170,10 +175,11 @@ def audit_version(path: Path, run: pa.Table, config: Config) -> Outcome:
     from goldset.report import render_json
 
     labelled = read_published(path)
-    runs = split_runs(run, config.systems)
+    scoring = config.scoring
+    # The system in production first: its number is the one in question.
+    runs = split_runs(run, sorted(config.systems, key=lambda name: name != scoring.system))
     findings = audit_set(labelled, runs, families={name: config.family(name) for name in config.systems},
                          audit_only=audit_only(config))
-    scoring = config.scoring
     outcome = Outcome(labelled, findings, _scores(labelled, runs, [scoring.served_k, scoring.retrieved_k,
                                                                    scoring.evaluated_k]))
     write_json(path / "audit.json", render_json(findings))

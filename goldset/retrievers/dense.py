@@ -100,9 +100,9 @@ class DenseRetriever:
 
     def _nearest(self, queries: npt.NDArray[np.float32], visible: Mask | None, depth: int) -> list[tuple[Rows, Floats]]:
         """(chunk rows, scores) a query: exact, with ties by row, whatever other queries are in the batch."""
+        index = self._index  # first: it says which extra is missing
         import faiss
 
-        index = self._index
         rows = None if visible is None else np.flatnonzero(visible[index.owners])
         total = len(index.owners) if rows is None else len(rows)
         found: list[tuple[Rows, Floats]] = [(np.empty(0, np.int64), np.empty(0))] * len(queries)

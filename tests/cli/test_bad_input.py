@@ -101,7 +101,7 @@ REBUILD = [
     Case("document id twice", _append("documents.jsonl", '{"doc_id": "ferry", "text": "Another ferry."}'),
          r"documents\.jsonl, lines 1 and 11: the id 'ferry' stands twice"),
     Case("chunk id twice", _append("chunks.jsonl", '{"chunk_id": "dogs", "doc_id": "dogs", "text": "Dogs"}'),
-         r"chunks\.jsonl, lines 13 and 15: the id 'dogs' stands twice"),
+         r"chunks\.jsonl, lines 11 and 15: the id 'dogs' stands twice"),
     Case("no id", _append("documents.jsonl", '{"dok_id": "x", "text": "Another ferry."}'),
          r"documents\.jsonl, line 11: no id in the field 'doc_id' .* did you mean 'dok_id'\?"),
     Case("damaged line", _append("documents.jsonl", '{"doc_id": "x", "text": "Ano'),
@@ -132,7 +132,7 @@ REBUILD = [
     Case("unknown questions in the run", _lines("production.run", lambda line: "x" + line),
          r"production\.run: 0 of 7 questions are in the run"),
     Case("a chunk twice in the run", _append("production.run", f"{golden.question_id(golden.LOST)} Q0 dogs 9 1 production"),
-         r"production\.run, line 18: chunk 'dogs' .*line 14"),
+         r"production\.run, line 18: chunk 'dogs' .*line 13"),
     Case("damaged gzip", _write("production.run", CUT), r"production\.run.* the gzip file is damaged"),
     Case("no such entry", _edit("harbour.toml", "golden:browse", "golden:brows"),
          r"\[systems\.browse\] entry = 'tests\.pipeline\.golden:brows': the module has no 'brows'"),
@@ -358,7 +358,10 @@ def test_a_missing_extra_is_named(goldset: Goldset, harbour: Harbour, beir: Path
     assert done.code == 4
     assert re.search(rf"needs the extra '{extra}', which is not installed: pip install 'goldset-rebuilder\[{extra}\]'",
                      done.complaint)
-    assert golden.listing(harbour.path.parent) == before
+    # The database's own side files come and go with its readers.
+    after = golden.listing(harbour.path.parent)
+    assert {name for name in after if not name.endswith(("-wal", "-shm"))} == {
+        name for name in before if not name.endswith(("-wal", "-shm"))}
 
 
 def test_a_report_that_cannot_be_written(goldset: Goldset, beir: Path) -> None:
