@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
+import click
 from prefect import flow
 
-from flows.tasks import note_table, prefect_runner, run_flow, say
+from flows.tasks import note_table, prefect_runner, run_flow, say, show
 from goldset.config import load_config
 from goldset.pipeline import open_review, rebuild
 
@@ -21,9 +21,16 @@ def rebuild_flow(config: str) -> dict[str, Any]:
     progress = open_review(loaded, artifacts)
     stages = [{"stage": ref.stage, "key": ref.key, "reused": ref.reused} for ref in artifacts.refs.values()]
     note_table("stages", stages, "what ran and what was reused")
-    say(f"queue: {progress['open']} of {progress['items']} items wait for people")
+    show(f"queue: {progress['open']} of {progress['items']} items wait for people")
     return progress
 
 
+@click.command("python -m flows.rebuild")
+@click.argument("config", default="configs/demo.toml")
+def main(config: str) -> None:
+    """From logs and corpus to a queue for people, as a Prefect flow; resumes."""
+    rebuild_flow(config)
+
+
 if __name__ == "__main__":
-    run_flow(lambda: rebuild_flow(sys.argv[1] if len(sys.argv) > 1 else "configs/demo.toml"))
+    run_flow(main)

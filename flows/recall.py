@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
+import click
 from prefect import flow
 
-from flows.tasks import note_text, prefect_runner, run_flow, say
+from flows.tasks import note_text, prefect_runner, run_files, run_flow, show
 from goldset.formats.sets import load_set
 from goldset.formats.trec import read_run
 from goldset.pipeline.scores import recall_any
@@ -24,11 +24,20 @@ def recall_flow(labelled: str, runs: dict[str, str], k: int, relevant_from: int 
 
     measured = prefect_runner("recall", step)
     note_text("recall", measured.text(), "recall with intervals")
-    say(measured.text())
+    show(measured.text())
     document: dict[str, Any] = measured.as_json()
     return document
 
 
+@click.command("python -m flows.recall")
+@click.argument("labelled", metavar="SET")
+@click.argument("k", type=click.IntRange(1))
+@click.argument("runs", metavar="NAME=FILE...", nargs=-1, required=True)
+@click.option("--relevant-from", type=int, metavar="GRADE", help="Smallest grade that counts as relevant.")
+def main(labelled: str, k: int, runs: tuple[str, ...], relevant_from: int | None) -> None:
+    """Recall at the k that production serves, with an interval, as a Prefect flow."""
+    recall_flow(labelled, run_files(runs), k, relevant_from)
+
+
 if __name__ == "__main__":
-    run_flow(lambda: recall_flow(sys.argv[1], dict(argument.split("=", 1) for argument in sys.argv[3:]),
-                                 int(sys.argv[2])))
+    run_flow(main)

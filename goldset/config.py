@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from goldset.errors import ConfigError, nearest
+from goldset.explain import explain
 
 
 class Section(BaseModel):
@@ -368,45 +369,4 @@ def load_config(path: Path, **overrides: dict[str, Any]) -> Config:
     try:
         return Config.model_validate({**raw, "base": path.resolve().parent})
     except ValidationError as error:
-        raise ConfigError("; ".join(_explain(path, item) for item in error.errors()[:3])) from error
-
-
-def _explain(path: Path, item: Any) -> str:
-    where, model = _walk(item["loc"])
-    key = ".".join(where)
-    if item["type"] == "extra_forbidden":
-        return f"{path}: unknown key '{key}'; {nearest(where[-1], model.model_fields if model else ())}"
-    if item["type"] == "missing":
-        return f"{path}: the key '{key}' is missing; configs/reference.toml describes it"
-    message = item["msg"].removeprefix("Value error, ")
-    value = item.get("input")
-    shown = f" is {value!r}" if isinstance(value, str | int | float | bool) else ""
-    return f"{path}: '{key or 'the file'}'{shown}: {message[:1].lower() + message[1:]}"
-
-
-def _walk(loc: tuple[int | str, ...]) -> tuple[list[str], type[Section] | None]:
-    """Pydantic's location -> (keys as the file writes them, the section that holds the last one).
-
-    Pydantic puts the chosen kind of a system or judge into the location; the file does not.
-    """
-    here: list[type[Section]] = [Config]
-    where: list[str] = []
-    holder: type[Section] | None = None
-    for part in loc:
-        kinds = {kind: model for model in here if "kind" in model.model_fields
-                 for kind in getattr(model.model_fields["kind"].annotation, "__args__", ())}
-        if len(here) > 1 and part in kinds:
-            here = [kinds[part]]
-            continue
-        where.append(str(part))
-        holder = here[0] if len(here) == 1 else None
-        if holder is not None and part in holder.model_fields:
-            here = _sections(holder.model_fields[str(part)].annotation)
-    return where, holder
-
-
-def _sections(annotation: Any) -> list[type[Section]]:
-    """The section models inside an annotation such as ``dict[str, A | B]``."""
-    if isinstance(annotation, type) and issubclass(annotation, Section):
-        return [annotation]
-    return [model for inner in getattr(annotation, "__args__", ()) for model in _sections(inner)]
+        raise ConfigError("; ".join(explain(path, item, Config) for item in error.errors()[:3])) from error

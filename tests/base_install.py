@@ -38,7 +38,7 @@ def write_set(folder: Path) -> None:
 
 
 def run(executable: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    """Call the installed command."""
+    """Call an installed program."""
     return subprocess.run([str(executable), *map(str, arguments)], capture_output=True, text=True)
 
 
@@ -81,16 +81,18 @@ def checks(executable: Path, folder: Path) -> Iterator[tuple[str, bool, Any]]:
     yield "gate failed", done.returncode == 1, (done.returncode, done.stderr)
     done = run(executable, "compare", data, *runs, "--k", "5", "--json")
     found = json.loads(done.stdout or "{}")
-    yield "compare", done.returncode == 0 and found.get("verdict") == "worse", (done.returncode, done.stdout, done.stderr)
+    yield "compare", done.returncode == 0 and found.get("verdict") == "worse", (done.returncode, found, done.stderr)
     yield "difference", found.get("difference") == -0.5, found
     done = run(executable, "power", "--questions", "200", "--json")
     yield "power", done.returncode == 0, done.stderr
 
     done = run(executable, "audit", data, runs[0], "--with", "dense")
-    yield "missing extra", done.returncode == 4 and "goldset-rebuilder[dense]" in done.stderr, (done.returncode, done.stderr)
+    named = "goldset-rebuilder[dense]" in done.stderr
+    yield "missing extra", done.returncode == 4 and named, (done.returncode, done.stderr)
     for module in EXTRAS:
-        looked = subprocess.run([str(executable.parent / "python"), "-c", f"import {module}"], capture_output=True, text=True)
-        yield f"{module} is not installed", looked.returncode == 1 and "ModuleNotFoundError" in looked.stderr, looked.stderr
+        looked = run(executable.parent / "python", "-c", f"import {module}")
+        missing = looked.returncode == 1 and "ModuleNotFoundError" in looked.stderr
+        yield f"{module} is not installed", missing, looked.stderr
 
 
 def main() -> int:

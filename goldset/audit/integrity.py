@@ -56,9 +56,10 @@ def _answerable(context: Context) -> int:
 def _gold(context: Context) -> list[dict[str, Any]]:
     gold = context.labelled.gold
     if not len(gold):
+        grade = context.labelled.relevant_from
+        threshold = "" if grade is None else f" (relevant from grade {grade})"
         return [finding("integrity", "all", "no_gold", n=len(context.labelled.judgments),
-                        message=f"No relevant passage in {len(context.labelled.judgments)} judgments"
-                                f" (relevant from grade {context.labelled.relevant_from}).")]
+                        message=f"No relevant passage in {len(context.labelled.judgments)} judgments{threshold}.")]
     rows = []
     if context.unresolved:
         missing = sorted(context.unresolved)

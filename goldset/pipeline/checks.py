@@ -139,7 +139,8 @@ def _log_source(path: Path, text_field: str) -> LogSource:
     rows = sample_rows(path)
     if rows and all(field(row, text_field) is None for row in rows):
         names = ", ".join(dict.fromkeys(name for row in rows for name in row))
-        raise DataError(f"{path}: no column '{text_field}'; columns found: {names}; name the right one with --logs-text")
+        raise DataError(f"{path}: no column '{text_field}'; columns found: {names}; "
+                        "name the right one with --logs-text")
     guessed = log_columns(rows)
     guessed.pop("text", None)
     kind = guessed.pop("format", "csv" if ".csv" in path.name else "jsonl")

@@ -153,7 +153,7 @@ def _pool_text(config: Config, artifacts: Artifacts, progress: dict[str, Any]) -
              f"{pool['spans_per_question']:.1f} spans; {pool['chunk_words_per_question']:,.0f} words become "
              f"{pool['words_per_question']:,.0f}",
              "judge: " + ", ".join(f"{count} {status}" for status, count in sorted(judge["status"].items()))]
-    lines += [sentence for sentence in _independence(config)]
+    lines += _independence(config)
     return "\n".join([*lines, f"queue: {progress['items']} items in wave 1"])
 
 

@@ -16,6 +16,7 @@ from goldset.gold import build_gold, export_set, write_version
 from goldset.pipeline.checks import Outcome, audit_version
 from goldset.pipeline.manifest import manifest_of
 from goldset.pipeline.runner import Artifacts, Runner, Say, finished, plain, silent
+from goldset.pipeline.scores import cautions
 from goldset.store import Workspace, read_json
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ class Published:
 
         return {"version": self.path.name, "path": str(self.path), "new": self.new, "partial": self.manifest["partial"],
                 "content_hash": self.manifest["content_hash"], "counts": self.manifest["counts"],
-                "audit": render_json(self.outcome.findings),
+                "cautions": cautions(self.outcome.labelled), "audit": render_json(self.outcome.findings),
                 "measurements": self.outcome.measurements_json()}
 
     def head(self) -> str:
@@ -149,7 +150,8 @@ class Published:
             + ("  PARTIAL: the review is not complete" if self.manifest["partial"] else ""),
             f"  {counts['questions']} questions ({counts['draws']} draws), {counts['answerable']} with an answer; "
             f"{counts['gold']} gold spans, {counts['judgments']} judgments by people",
-            f"  content hash {self.manifest['content_hash']}"])
+            f"  content hash {self.manifest['content_hash']}",
+            *(f"  {sentence}" for sentence in cautions(self.outcome.labelled))])
 
     def text(self) -> str:
         """The answer on a terminal: head, audit, main measures."""

@@ -33,6 +33,11 @@ How recall is counted:
 """
 
 
+def cautions(labelled: LabelledSet) -> list[str]:
+    """What every output of a version repeats: which systems its judge is not independent of."""
+    return list(labelled.manifest.get("card", {}).get("independence", []))
+
+
 def main_measures(measurements: pa.Table) -> pa.Table:
     """What a terminal shows: SHOWN, without the measures that the set cannot give; ``recall`` always."""
     shown = measurements.filter(pc.is_in(measurements.column("measure"), pa.array(SHOWN)))
@@ -63,7 +68,8 @@ class Measured:
         from goldset.report import render_recall_json
 
         return {**render_recall_json(self.measurements), "set": self.labelled.label, "words_served": self.words,
-                "relevant_from": self.labelled.relevant_from, "partial": bool(self.labelled.manifest.get("partial"))}
+                "relevant_from": self.labelled.relevant_from, "cautions": cautions(self.labelled),
+                "partial": bool(self.labelled.manifest.get("partial"))}
 
     def text(self) -> str:
         """The answer on a terminal: the main measures; the others with --json."""
@@ -77,7 +83,7 @@ class Measured:
         served = [f"{row['system']} serves {row['words']:,.0f} words at {row['k']}" for row in self.words
                   if row["words"] is not None]
         table = render_measurements(main_measures(self.measurements))
-        return "\n".join([head, table, *([", ".join(served)] if served else [])])
+        return "\n".join([head, table, *([", ".join(served)] if served else []), *cautions(self.labelled)])
 
     def gate(self, least: float | None) -> int:
         """Exit code of ``--min``: every system and cutoff passes on its lower bound, fails on its upper, else 6."""

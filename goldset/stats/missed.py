@@ -35,7 +35,7 @@ def missed_interval(x: int, n: int, total: int, *, level: float = LEVEL) -> Inte
     Hypergeometric inversion: low = min{M: P(X >= x | M) > tail}, high = max{M: P(X <= x | M) > tail}.
     """
     assert 0 <= x <= n <= total, "x of n drawn from total"
-    tail = (1 - level) / 2
+    tail = (1 - level) / 2 + 1e-12  # a probability that equals the tail exactly must not pass by rounding
     least, most = x, total - (n - x)
     low, high = least, most  # both tails are monotone in M: bisect
     first, last = least, most
