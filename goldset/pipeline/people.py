@@ -92,6 +92,7 @@ def _carry(config: Config, artifacts: Artifacts, store: ReviewStore) -> int:
         return 0
     rows = carried_labels(
         queue=store.queue(), labels=store.labels(), spans=artifacts.table("spans"),
+        questions=artifacts.table("questions"), campaign=campaign,
         earlier_queue=queue.filter(pc.not_equal(queue.column("campaign"), campaign)),
         earlier_labels=labels.filter(pc.not_equal(labels.column("campaign"), campaign)),
         rubric_major=load_rubric(config.path(config.judge.rubric)).version.split(".")[0])

@@ -10,6 +10,7 @@ import contextlib
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -17,6 +18,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 import pytest
 
 CHECKOUT = Path(__file__).resolve().parents[2]
@@ -38,7 +40,7 @@ class Process:
     def __init__(self, arguments: list[str], cwd: Path, env: dict[str, str]) -> None:
         logs = cwd / "streams"
         logs.mkdir(exist_ok=True)
-        number = len(list(logs.iterdir()))
+        number = len(list(logs.iterdir())) // 2
         self._out, self._err = logs / f"{number:03}.out", logs / f"{number:03}.err"
         with self._out.open("w") as out, self._err.open("w") as err:
             self._process = subprocess.Popen([sys.executable, *arguments], cwd=cwd, env=env, stdin=subprocess.DEVNULL,
@@ -140,6 +142,25 @@ def new_project(tmp_path_factory: pytest.TempPathFactory, environment: dict[str,
         return Project(root, environment)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def server(new_project: Callable[[str], Project]) -> Iterator[dict[str, str]]:
+    """The environment that names a running server: as at work, and seconds less a flow than an embedded one."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    url = f"http://127.0.0.1:{port}/api"
+    quiet = {"PREFECT_SERVER_ANALYTICS_ENABLED": "false", "DO_NOT_TRACK": "1"}
+    with new_project("server").started("-m", "prefect", "server", "start", "--no-ui", "--port", str(port), **quiet):
+        until = time.monotonic() + 120
+        while True:
+            with contextlib.suppress(httpx.HTTPError):
+                if httpx.get(f"{url}/health").status_code == httpx.codes.OK:
+                    break
+            assert time.monotonic() < until, "no server"
+            time.sleep(0.2)
+        yield {"PREFECT_API_URL": url}
 
 
 @pytest.fixture(scope="session")

@@ -27,8 +27,9 @@ def story(new_project: Callable[[str], Project], plain_hash: str) -> tuple[Proje
     return project, ran
 
 
-def _without_seconds(text: str) -> str:
-    return re.sub(r"in [\d.]+ s$", "in … s", text, flags=re.MULTILINE)
+def _neutral(text: str, project: Project) -> str:
+    """Without what differs between two right runs: the folder and the seconds."""
+    return re.sub(r"in [\d.]+ s$", "in … s", text.replace(str(project.root), "…"), flags=re.MULTILINE)
 
 
 def test_the_same_story_with_and_without_prefect(story: tuple[Project, Ran], new_project: Callable[[str], Project],
@@ -39,35 +40,33 @@ def test_the_same_story_with_and_without_prefect(story: tuple[Project, Ran], new
     assert command.code == 0, command.err
     assert len(flow.out.splitlines()) > 40, "a story, not an empty page"
     assert plain_hash in flow.out
-    assert flow.out == command.out
-    assert _without_seconds(flow.err) == _without_seconds(command.err)
+    assert _neutral(flow.out, project) == _neutral(command.out, other)
+    assert _neutral(flow.err, project) == _neutral(command.err, other)
     hashes = {read_json(place.root / SET / "manifest.json")["content_hash"] for place in (project, other)}
     assert hashes == {plain_hash}
 
 
-def test_publishing_and_watching_again_change_nothing(story: tuple[Project, Ran]) -> None:
-    project, flow = story
+def test_publishing_and_watching_again_change_nothing(story: tuple[Project, Ran], server: dict[str, str]) -> None:
+    project, _ = story
     before = sorted(path.name for path in (project.workspace / "gold" / "demo").iterdir())
-    published, watched = (project.run("-m", f"flows.{name}", "configs/demo.toml") for name in ("publish", "watch"))
+    published, watched = (project.run("-m", f"flows.{name}", "configs/demo.toml", **server)
+                          for name in ("publish", "watch"))
     assert published == watched, "the watch found nothing open and published"
+    assert published == project.run("-m", "goldset", "publish", "-c", "configs/demo.toml")
     assert published.code == 0
     assert published.out.startswith("demo/v1: nothing changed, same version\n")
-    # The story shows the same audit below its own heading.
-    audit = published.out.partition("\n\n")[2]
-    assert audit.count("\n") > 10
-    assert audit in flow.out
     assert published.err == f"publish: {project.workspace / 'gold' / 'demo' / 'v1'} (nothing changed)\n"
     assert sorted(path.name for path in (project.workspace / "gold" / "demo").iterdir()) == before == ["v1"]
 
 
-def test_audit_and_recall_say_what_the_commands_say(story: tuple[Project, Ran]) -> None:
+def test_audit_and_recall_say_what_the_commands_say(story: tuple[Project, Ran], server: dict[str, str]) -> None:
     project, _ = story
-    audits = [project.run("-m", "flows.audit", SET, RUN, "--serving-k", "5"),
+    audits = [project.run("-m", "flows.audit", SET, RUN, "--serving-k", "5", **server),
               project.run("-m", "goldset", "audit", SET, "--run", RUN, "--serving-k", "5")]
     assert audits[0] == audits[1]
     assert audits[0].code in (0, 1, 6)
     assert audits[0].err == ""
-    recalls = [project.run("-m", "flows.recall", SET, "5", RUN),
+    recalls = [project.run("-m", "flows.recall", SET, "5", RUN, **server),
                project.run("-m", "goldset", "recall", SET, "--run", RUN, "--k", "5")]
     assert recalls[0] == recalls[1]
     assert recalls[0].code == 0
@@ -106,12 +105,13 @@ def test_prefect_keeps_names_and_states_only(story: tuple[Project, Ran]) -> None
     with sqlite3.connect(database) as connection:
         names = {name for (name,) in connection.execute("SELECT name FROM task_run")}
         flow_parameters = [json.loads(value) for (value,) in connection.execute("SELECT parameters FROM flow_run")]
-        task_inputs = {value for (value,) in connection.execute("SELECT task_inputs FROM task_run")}
+        inputs = [json.loads(value) for (value,) in connection.execute("SELECT task_inputs FROM task_run")]
         artifacts = [value for (value,) in
                      connection.execute("SELECT data FROM artifact WHERE key = 'before-and-after'")]
     assert {name.rpartition("-")[0] for name in names} >= {*STAGES, "audit-old-set", "replay", "publish", "audit",
                                                           "before-and-after"}
-    assert task_inputs == {"{}"}
+    # A sub-flow's parameters are named there; nothing is handed from task to task through Prefect.
+    assert all(value == [] for each in inputs for value in each.values())
     assert {key for parameters in flow_parameters for key in parameters} <= {
         "config", "keep", "partial", "labelled", "runs", "k", "relevant_from", "eval_k", "serving_k"}
 

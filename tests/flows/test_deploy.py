@@ -123,7 +123,7 @@ print(json.dumps([str(s.PREFECT_HOME.value()), s.PREFECT_API_URL.value(), s.PREF
     assert json.loads(named.out)[4] == "INFO"
 
 
-def test_only_what_a_service_caused_is_retried(project: Project) -> None:
+def test_only_what_a_service_caused_is_retried(project: Project, server: dict[str, str]) -> None:
     """A step that fails twice with an external error ends well at the third call; bad data is read once."""
     ran = project.run("-c", """
 import flows.tasks
@@ -152,6 +152,6 @@ def both():
         return found, str(error)
 
 print(both(), calls)
-""")
+""", **server)
     assert ran.out == "('here', 'a bad line') {'service': 3, 'data': 1}\n", ran.err
     assert (ran.code, ran.err) == (0, "")

@@ -27,19 +27,20 @@ def _stages(err: str) -> dict[str, str]:
 
 
 def test_flow_and_command_end_with_the_same_version(new_project: Callable[[str], Project],
-                                                    finish: Callable[[Project], str], plain_hash: str) -> None:
+                                                    finish: Callable[[Project], str], plain_hash: str,
+                                                    server: dict[str, str]) -> None:
     project = new_project("flow")
     ran = project.run(*REBUILD)
     assert ran.code == 0, ran.err
     assert _stages(ran.err) == dict.fromkeys(STAGES, "run")
     assert re.fullmatch(r"queue: (\d+) of \1 items wait for people\n", ran.out)
 
-    watched = project.run("-m", "flows.watch", "configs/demo.toml")
+    watched = project.run("-m", "flows.watch", "configs/demo.toml", **server)
     assert (watched.code, watched.err) == (0, ""), "an open queue is no failure"
     assert watched.out == ran.out.rstrip("\n") + ", 0 conflicts for a third\n"
     assert not (project.workspace / "gold").exists(), "nothing is published while people read"
 
-    refused = project.run("-m", "flows.publish", "configs/demo.toml")
+    refused = project.run("-m", "flows.publish", "configs/demo.toml", **server)
     assert refused.code == ExitCode.REVIEW_INCOMPLETE
     assert re.fullmatch(r"goldset: (\d+) of \1 items wait for people .*--partial\n", refused.err)
 
@@ -104,10 +105,10 @@ def test_a_bad_configuration_is_one_sentence(new_project: Callable[[str], Projec
     assert not project.workspace.exists()
 
 
-def test_a_locked_workspace_names_its_holder(new_project: Callable[[str], Project]) -> None:
+def test_a_locked_workspace_names_its_holder(new_project: Callable[[str], Project], server: dict[str, str]) -> None:
     project = new_project("locked")
     with Workspace(project.workspace).open().lock("rebuild"):
-        ran = project.run(*REBUILD)
+        ran = project.run(*REBUILD, **server)
     assert ran.code == ExitCode.EXTERNAL
     assert re.fullmatch(r"goldset: \S+: the workspace is locked by goldset rebuild \(process \d+\); .*\n", ran.err)
     assert project.finished_stages() == set()
