@@ -182,11 +182,15 @@ def _verdict(values: list[Overlap], logs: list[Overlap]) -> dict[str, Any]:
                                "question's gold could do that.")
     said = {"none": "no more than", "leak": "more than", "strong": "far more than",
             "inconclusive": "perhaps more than"}[word]
-    return finding("leakage", "all", word, n=len(covered), measured=best.value, interval=best.interval,
+    told = (f"{_said(best)}; {best.n_first} of {len(covered)} against {best.n_second} of {len(logs)} questions have a "
+            "length in common; log questions without an answer in the corpus raise it")
+    if word == "inconclusive" and (alone := _without_logs(values, covered))["reason"] == "suspected":
+        # The logs cannot decide, the questions' own wording still speaks.
+        return {**alone, "message": f"{alone['message']} The logs do not settle it ({told})."}
+    return finding("leakage", "all", word, n=best.n_first, measured=best.value, interval=best.interval,
                    threshold=LIMITS.leak_strong if word == "strong" else LIMITS.leak,
                    message=f"The set's questions match passages of the corpus {said} log questions of the same length "
-                           f"do ({_said(best)}; {len(covered)} against {len(logs)} questions; log questions without an "
-                           "answer in the corpus raise it).")
+                           f"do ({told}).")
 
 
 def _said(found: Auc) -> str:
