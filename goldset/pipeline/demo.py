@@ -86,7 +86,8 @@ def tell(*, keep: str | Path | None = None, runner: Runner = plain, say: Say = s
     show(table)
     show(_corrected_text(published.outcome.measurements, scoring.system, served))
     show(_reading_text(published))
-    show(f"\nreports: {folder / 'old-set.html'} and {folder / published.path.relative_to(folder.resolve()) / 'report.html'}\n"
+    report = folder / published.path.relative_to(folder.resolve()) / "report.html"
+    show(f"\nreports: {folder / 'old-set.html'} and {report}\n"
          f"the same queue in a browser: goldset demo --keep {folder} --serve")
     return Story(published.manifest["content_hash"], table)
 
