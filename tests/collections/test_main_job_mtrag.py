@@ -94,7 +94,12 @@ class Truth:
         for line in (MTRAG / "qrels" / "test.tsv").read_text().splitlines()[1:]:
             question, passage, _ = line.split("\t")
             self.marked[question].append(passage)
-        self.by_id = {self.id_of(question): passages for question, passages in self.marked.items()}
+        # A few questions stand under two ids with the same text and history: one question, marked twice.
+        self.by_id: dict[str, list[str]] = defaultdict(list)
+        self.first: dict[str, str] = {}
+        for question, passages in self.marked.items():
+            self.by_id[self.id_of(question)] += passages
+            self.first.setdefault(self.id_of(question), question)
 
     def turns(self, question: str) -> list[tuple[str, str]]:
         return [(turn["role"], mask(turn["text"])[0]) for turn in self.asked[question]["metadata"]["history"]]
@@ -115,8 +120,8 @@ def project(truth: Truth, tmp_path_factory: pytest.TempPathFactory) -> Config:
     _write(folder / "frame.jsonl", [{"question_id": truth.id_of(question)} for question in truth.marked])
     _write(folder / "labels.jsonl", [
         {"question": mask(truth.asked[question]["text"])[0], "context": truth.turns(question), "assessor": reader,
-         "evidence": [{"chunk_id": passage} for passage in passages]}
-        for question, passages in truth.marked.items() for reader in ("first", "second")])
+         "evidence": [{"chunk_id": passage} for passage in sorted(set(truth.by_id[key]))]}
+        for key, question in truth.first.items() for reader in ("first", "second")])
     # The threshold comes from the questions that are not in the log (benchmark mtrag-human-subset).
     pairs = []
     ids = sorted(truth.passages)
