@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import ir_measures
 import numpy as np
 import pytest
 
+from goldset.cli import main
 from goldset.formats.sets import LabelledSet, load_set
 from goldset.formats.trec import read_run, write_qrels, write_run
 from goldset.lexical import BM25Index
@@ -89,3 +91,17 @@ def test_recall_of_bm25_as_ir_measures(name: str, threshold: int | None, tmp_pat
     mean = float(np.mean([oracle.get(question, 0.0) for question in ours]))
     assert 0.05 < mean < 1
     assert _value(labelled, {"bm25": back}, "recall", 10)["bm25"] == pytest.approx(mean, abs=1e-9)
+
+
+@pytest.mark.parametrize(("system", "expected"), [("bm25base_p", 0.175), ("p_bert", 0.260), ("runid2", 0.179)])
+def test_the_command_gives_the_known_answer(system: str, expected: float, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = COLLECTIONS / "trec-dl19-passage"
+    with pytest.raises(SystemExit) as stop:
+        main(["recall", str(folder), "--run", f"{system}={folder / 'runs' / f'{system}.run.gz'}", "--k", "10",
+              "--relevant-from", "2", "--json"])
+    assert stop.value.code == 0
+    document = json.loads(capsys.readouterr().out)
+    row = next(row for row in document["measurements"]
+               if (row["measure"], row["k"], row["slice"]) == ("recall", 10, "all"))
+    assert round(row["value"], 3) == expected
+    assert (row["system"], row["n"], document["relevant_from"]) == (system, 43, 2)
