@@ -65,7 +65,8 @@ GENERATED: dict[str, Callable[[], str]] = {
 }
 
 ELSEWHERE = {"demo": "python tests/generate_docs.py --demo",
-             "survival": "python tests/benchmarks/survival.py --seed N --write"}
+             "survival": "python tests/benchmarks/survival.py --seed N --write",
+             "carried": "python tests/benchmarks/carried.py --seed N --write"}
 
 
 def unfilled(readme: str) -> list[str]:

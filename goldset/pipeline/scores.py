@@ -34,8 +34,9 @@ How recall is counted:
 
 
 def cautions(labelled: LabelledSet) -> list[str]:
-    """What every output of a version repeats: which systems its judge is not independent of."""
-    return list(labelled.manifest.get("card", {}).get("independence", []))
+    """What every output of a version repeats: which systems its judge is not independent of, what it lost."""
+    moved = labelled.manifest.get("reanchored", {}).get("caution")
+    return [*labelled.manifest.get("card", {}).get("independence", []), *([moved] if moved else [])]
 
 
 def main_measures(measurements: pa.Table) -> pa.Table:

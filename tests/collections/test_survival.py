@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import itertools
 import re
+from types import ModuleType
 
 import pyarrow as pa
 import pytest
 
-from tests.benchmarks import survival
+from tests.benchmarks import carried, survival
 from tests.benchmarks.survival import Bench, Chunking, drawn
 
 pytestmark = [
@@ -69,9 +70,20 @@ def test_no_fewer_chunks_would_do(bench: Bench, documents: pa.Table) -> None:
         assert not any(held(rows) for rows in itertools.combinations(near, len(chosen) - 1))
 
 
+def test_labels_carried_to_another_chunking_are_never_wrong(bench: Bench) -> None:
+    found = carried.matrix(bench, drawn(SEED, 4))
+    assert len(found) == 12
+    assert [counts.wrong for _, _, counts in found] == [0] * 12
+    # Something is answered in every direction, and never everything: pools differ.
+    assert all(counts.yes and 0.1 < counts.asked < 1 for _, _, counts in found)
+    assert sum(counts.no for _, _, counts in found) > 0
+
+
 @pytest.mark.slow
-def test_the_readme_shows_the_whole_table() -> None:
+@pytest.mark.parametrize("module", [survival, carried])
+def test_the_readme_shows_the_whole_table(module: ModuleType) -> None:
     readme = survival.README.read_text(encoding="utf-8")
-    found = re.search(r"<!-- generated: survival -->\n(.*?--seed (\d+).*?)<!-- end -->", readme, re.DOTALL)
+    name = module.__name__.rpartition(".")[2]
+    found = re.search(rf"<!-- generated: {name} -->\n(.*?--seed (\d+).*?)<!-- end -->", readme, re.DOTALL)
     assert found is not None
-    assert survival.block(int(found[2])) == found[1]
+    assert module.block(int(found[2])) == found[1]
