@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "power": ("power", "The smallest difference that so many questions can show."),
     "diff": ("diff", "What changed between two published versions."),
     "reanchor": ("reanchor", "Where the evidence stands in documents that have changed."),
+    "spans": ("spans", "What was done to one document: chunks, anchors, spans and cuts."),
     "export": ("export", "A published version for other tools."),
 }
 

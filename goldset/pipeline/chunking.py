@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from goldset.config import ChunkSource, CorpusConfig, DocumentSource
-from goldset.errors import DataError
+from goldset.config import ChunkerConfig, ChunkSource, CorpusConfig, DocumentSource
+from goldset.errors import DataError, nearest
 from goldset.formats.sets import LabelledSet
 from goldset.schemas import from_rows
 from goldset.spans import restored_texts
-from goldset.text import text_sha256, twin_key
+from goldset.text import count_words, text_sha256, twin_key
 
 LEAST_AGREEMENT = 0.8
 """If fewer of the chunks than this hold the text that the spans have there, they were cut from other documents."""
@@ -89,3 +90,40 @@ def _holds(text: str, row: Mapping[str, Any]) -> bool:
     body = row["text"][row["body_start"] :]
     return len(body) == row["end"] - row["start"] and all(
         char == other or char.isspace() for char, other in zip(text[row["start"] : row["end"]], body, strict=False))
+
+
+def explain_file(file: Path, doc_id: str | None, chunks: Path | None, chunker: ChunkerConfig) -> dict[str, Any]:
+    """One document of a file and its chunks -> doc_id, length, chunks with roles, spans with words, cuts.
+
+    Raises:
+        DataError: the file has no such document, or the chunks have none of it.
+    """
+    from goldset.corpus import build_corpus
+    from goldset.formats.corpora import read_chunks, read_document_file, read_documents
+    from goldset.spans import explain_document
+
+    lines = ".jsonl" in file.suffixes or ".json" in file.suffixes
+    source = DocumentSource.model_validate({"path": str(file)})
+    documents = read_documents(source, file)[0] if lines or file.is_dir() else read_document_file(file)
+    names = documents.column("doc_id").to_pylist()
+    name = names[0] if doc_id is None else doc_id
+    if name not in names:
+        raise DataError(f"--doc {name}: {file} has no such document; {nearest(name, names)}")
+    document = documents.filter(pc.equal(documents.column("doc_id"), name))
+    if chunks is None:
+        config = CorpusConfig(documents=source, chunks=None, chunker=chunker)
+        built = build_corpus(documents=document, raw_chunks=None, config=config)
+    else:
+        table = ChunkSource.model_validate({"path": str(chunks)})
+        raw = [chunk for chunk in read_chunks(table, chunks)[0] if chunk.doc_id == name]
+        if not raw:
+            raise DataError(f"{chunks}: no chunk of document '{name}'; name another with --doc")
+        built = build_corpus(documents=document, raw_chunks=raw, config=CorpusConfig(
+            documents=None, chunks=table, chunker=None))
+    text: str = document.column("text")[0].as_py()
+    rows = built.chunks.to_pylist()
+    placed = [(row["chunk_id"], row["start"], row["end"]) for row in rows if row["start"] is not None]
+    shown = explain_document(text, placed)
+    for row in shown["spans"]:
+        row["words"] = count_words(text[row["start"] : row["end"]])
+    return {"doc_id": name, "length": len(text), "without_offsets": len(rows) - len(placed), **shown}
