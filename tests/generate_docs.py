@@ -1,7 +1,8 @@
 """Writes what README.md and configs/reference.toml derive from the code; ``--check`` only compares.
 
 A generated part of the README stands between ``<!-- generated: NAME -->`` and ``<!-- end -->``. The demo's output is
-one of them: ``--demo`` runs ``goldset demo`` (minutes) and writes it; tests/flows compares it with a fresh run.
+one of them: ``--demo`` runs ``goldset demo`` (minutes) and writes it; tests/flows compares it with a fresh run. Blocks
+in ELSEWHERE are written by the command that stands there and by nothing else.
 """
 
 from __future__ import annotations
@@ -62,6 +63,18 @@ def _tables() -> str:
 GENERATED: dict[str, Callable[[], str]] = {
     "commands": _commands, "exit-codes": _exit_codes, "measures": _measures, "verdicts": _verdicts, "tables": _tables,
 }
+
+ELSEWHERE = {"demo": "python tests/generate_docs.py --demo",
+             "survival": "python tests/benchmarks/survival.py --seed N --write",
+             "carried": "python tests/benchmarks/carried.py --seed N --write"}
+
+
+def unfilled(readme: str) -> list[str]:
+    """What is wrong with the blocks of the README: nobody writes them, or nobody has."""
+    found = {match["name"]: match["body"].strip() for match in _BLOCK.finditer(readme)}
+    unknown = [f"nothing writes the block '{name}'" for name in found if name not in GENERATED | ELSEWHERE]
+    return unknown + [f"the block '{name}' is empty: run '{command}'" for name, command in ELSEWHERE.items()
+                      if not found.get(name)]
 
 
 def reference() -> str:
@@ -184,7 +197,10 @@ def main() -> int:
     if options.check:
         for path in stale:
             print(f"{path.relative_to(ROOT)} is out of date: run 'make docs'")
-        return int(bool(stale))
+        wrong = unfilled(README.read_text())
+        for line in wrong:
+            print(f"README.md: {line}")
+        return int(bool(stale or wrong))
     for path in stale:
         path.write_text(wanted[path])
     return 0

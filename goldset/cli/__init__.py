@@ -27,6 +27,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "compare": ("compare", "Two systems on the same questions: the paired difference."),
     "power": ("power", "The smallest difference that so many questions can show."),
     "diff": ("diff", "What changed between two published versions."),
+    "reanchor": ("reanchor", "Where the evidence stands in documents that have changed."),
+    "spans": ("spans", "What was done to one document: chunks, anchors, spans and cuts."),
     "export": ("export", "A published version for other tools."),
 }
 

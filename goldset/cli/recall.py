@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from goldset.cli.common import (
+    PATH,
     json_option,
     numbers,
     open_runs,
@@ -24,6 +25,7 @@ from goldset.errors import UsageError
 @run_option
 @click.option("--k", "cutoffs", metavar="N[,N]", help="Cutoffs; default: the serving k of a published version.")
 @click.option("--budget", type=click.IntRange(1), metavar="WORDS", help="Cut the served list by words instead.")
+@click.option("--chunks", type=PATH, help="What the runs' ids mean: another chunking of a version's documents (JSONL).")
 @click.option("--by", "slices", multiple=True, metavar="COLUMN", help="Also by a column of the questions.")
 @click.option("--min", "gate", type=float, metavar="X",
               help="Pass if the lower bound reaches X, fail if the upper does not.")
@@ -31,7 +33,7 @@ from goldset.errors import UsageError
 @json_option
 def command(labelled: Path | None, qrels: Path | None, questions: Path | None, corpus: Path | None,
             relevant_from: int | None, runs: tuple[str, ...], cutoffs: str | None, budget: int | None,
-            slices: tuple[str, ...], gate: float | None, explain: bool, as_json: bool) -> int:
+            chunks: Path | None, slices: tuple[str, ...], gate: float | None, explain: bool, as_json: bool) -> int:
     """Recall at the k that production serves, with an interval."""
     from goldset.pipeline import scores
 
@@ -42,7 +44,12 @@ def command(labelled: Path | None, qrels: Path | None, questions: Path | None, c
     tables = open_runs(runs)
     if not tables:
         raise UsageError("name at least one run: --run NAME=FILE")
-    measured = scores.recall_any(gold, tables, ks=numbers(cutoffs, "--k"), budget=budget, by=slices)
+    other = None
+    if chunks is not None:
+        from goldset.pipeline.chunking import read_chunking
+
+        other = read_chunking(gold, chunks)
+    measured = scores.recall_any(gold, tables, ks=numbers(cutoffs, "--k"), budget=budget, by=slices, chunks=other)
     if as_json:
         result_json(measured.as_json())
     else:

@@ -69,6 +69,14 @@ def _folder(path: Path, report: dict[str, Any]) -> list[dict[str, Any]]:
     return rows
 
 
+def read_document_file(path: Path) -> pa.Table:
+    """One text, Markdown or HTML file -> table ``documents`` with one row; other suffixes are read as text."""
+    marked = SUFFIXES.get(path.suffix.lower(), READERS["text"])(_file_text(path))
+    if not twin_key(marked.text):
+        raise DataError(f"{path}: nothing to read in it; name a file with text")
+    return from_rows("documents", [_row(path.name, marked, marked.title, None, {})])
+
+
 def _file_text(file: Path) -> str:
     """UTF-8 text with its line ends as they are; a leading byte order mark is gone."""
     try:

@@ -34,8 +34,9 @@ How recall is counted:
 
 
 def cautions(labelled: LabelledSet) -> list[str]:
-    """What every output of a version repeats: which systems its judge is not independent of."""
-    return list(labelled.manifest.get("card", {}).get("independence", []))
+    """What every output of a version repeats: which systems its judge is not independent of, what it lost."""
+    moved = labelled.manifest.get("reanchored", {}).get("caution")
+    return [*labelled.manifest.get("card", {}).get("independence", []), *([moved] if moved else [])]
 
 
 def main_measures(measurements: pa.Table) -> pa.Table:
@@ -106,8 +107,11 @@ class Measured:
 
 
 def recall_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, ks: Sequence[int], budget: int | None = None,
-               by: Sequence[str] = ()) -> Measured:
-    """Measure every system at every cutoff; without cutoff and budget, at the serving k that the version names."""
+               by: Sequence[str] = (), chunks: pa.Table | None = None) -> Measured:
+    """Measure every system at every cutoff; without cutoff and budget, at the serving k that the version names.
+
+    ``chunks`` says what the runs' ids mean, where that is another chunking than the version's own.
+    """
     from goldset.metrics import score, words_served
 
     cutoffs = list(ks)
@@ -116,9 +120,9 @@ def recall_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, ks: Seque
         if served is None:
             raise UsageError("no cutoff: name the k that production serves, e.g. --k 5, or a budget of words")
         cutoffs = [int(served)]
-    measurements = score(labelled, dict(runs), ks=cutoffs, by=by, budget=budget)
+    measurements = score(labelled, dict(runs), ks=cutoffs, by=by, budget=budget, chunks=chunks)
     # Reading the texts of a foreign set costs more than the numbers: words are counted where a version has them.
-    words = words_served(labelled, runs, ks=cutoffs) if labelled.kind == "published" and cutoffs else []
+    words = words_served(labelled, runs, ks=cutoffs, chunks=chunks) if labelled.kind == "published" and cutoffs else []
     return Measured(labelled, measurements, words)
 
 

@@ -8,16 +8,20 @@
 
 from goldset.spans.canonical import SpanTables, canonical_spans, shared_length
 from goldset.spans.context import context, main_span
+from goldset.spans.restored import restored_texts
 from goldset.spans.sentences import is_heading, is_table_row, sentences
 from goldset.spans.served import served
+from goldset.spans.show import explain_document
 
 __all__ = [
     "SpanTables",
     "canonical_spans",
     "context",
+    "explain_document",
     "is_heading",
     "is_table_row",
     "main_span",
+    "restored_texts",
     "sentences",
     "served",
     "shared_length",

@@ -73,6 +73,17 @@ def fold(chunks: Sequence[Interval], stretch: Stretch) -> Fold:
     return _cut(anchors, unique, stretch)
 
 
+def roles(chunks: Sequence[Interval], stretch: Stretch) -> dict[Interval, str]:
+    """Chunks that overlap -> what each became: alone, anchor, folded, inside (another chunk), parent."""
+    unique = sorted(set(chunks), key=lambda chunk: (chunk[0], -chunk[1]))
+    if len(unique) == 1:
+        return {unique[0]: "alone" if len(chunks) == 1 else "anchor"}
+    outer = _outer(unique, stretch)
+    anchors = set(_anchors(outer, stretch))
+    return {chunk: "anchor" if chunk in anchors else "folded" if chunk in outer else
+            "parent" if _tiled(i, unique, stretch) else "inside" for i, chunk in enumerate(unique)}
+
+
 def _outer(chunks: list[Interval], stretch: Stretch) -> list[Interval]:
     """Chunks without tiled parents and without chunks inside another: starts and ends both strictly rise."""
     kept = [chunk for i, chunk in enumerate(chunks) if not _tiled(i, chunks, stretch)]

@@ -1,0 +1,129 @@
+"""Another chunking of a version's documents, read from a file and held against the text that the version knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from goldset.config import ChunkerConfig, ChunkSource, CorpusConfig, DocumentSource
+from goldset.errors import DataError, nearest
+from goldset.formats.sets import LabelledSet
+from goldset.schemas import from_rows
+from goldset.spans import restored_texts
+from goldset.text import count_words, text_sha256, twin_key
+
+LEAST_AGREEMENT = 0.8
+"""If fewer of the chunks than this hold the text that the spans have there, they were cut from other documents."""
+
+
+def chunk_source(manifest: Mapping[str, Any], path: Path) -> ChunkSource:
+    """Names of the fields: those of the version's own chunk file where it had one, else the defaults."""
+    section = (manifest.get("config", {}).get("corpus") or {}).get("chunks") or {}
+    return ChunkSource.model_validate({**section, "path": str(path)})
+
+
+def document_source(manifest: Mapping[str, Any], path: Path) -> DocumentSource:
+    """Names of the fields: those of the version's own documents where it had them, else the defaults."""
+    section = (manifest.get("config", {}).get("corpus") or {}).get("documents") or {}
+    return DocumentSource.model_validate({**section, "path": str(path)})
+
+
+def read_chunking(labelled: LabelledSet, path: Path) -> pa.Table:
+    """Chunk file -> table ``chunks`` with offsets in the documents of the version.
+
+    Chunks with offsets keep them; if any has none, all are located in the text that the spans hold.
+
+    Raises:
+        DataError: the chunks are not of the version's documents, or of another version of them.
+    """
+    from goldset.corpus import build_corpus
+    from goldset.formats.corpora import read_chunks
+
+    corpus = labelled.corpus
+    if labelled.kind != "published" or corpus is None:
+        raise DataError(f"{labelled.label} is no published version (it is {labelled.kind}); only a version knows where "
+                        "its gold stands in the documents, so only its gold can be found in other chunks")
+    source = chunk_source(labelled.manifest, path)
+    raw, _ = read_chunks(source, path)
+    texts = restored_texts(corpus.spans)
+    documents = None
+    if any(chunk.start is None for chunk in raw):
+        documents = from_rows("documents", [
+            {"doc_id": doc_id, "text": text, "title": None, "url": None, "sha256": text_sha256(text), "metadata": "{}"}
+            for doc_id, text in texts.items()])
+    built = build_corpus(documents=documents, raw_chunks=raw, config=CorpusConfig(documents=None, chunks=source,
+                                                                                   chunker=None))
+    _check_text(built.chunks, texts, path)
+    return built.chunks
+
+
+def _check_text(chunks: pa.Table, texts: Mapping[str, str], path: Path) -> None:
+    """Refuse chunks of documents, or of versions of documents, that the set does not know."""
+    agree = known = 0
+    first = ""
+    for row in chunks.to_pylist():
+        text = texts.get(row["doc_id"])
+        if text is None or row["start"] is None:
+            continue
+        here = twin_key(text[row["start"] : row["end"]]).replace(" ", "")
+        if not here:
+            continue
+        known += 1
+        # What no chunk of the version held is unknown there: blanks, which the key drops.
+        held = twin_key(row["text"][row["body_start"] :]).replace(" ", "")
+        same = held == here or (len(here) < len(held) and _holds(text, row))
+        agree += same
+        first = first or ("" if same else row["chunk_id"])
+    if not known:
+        raise DataError(f"{path}: none of the {len(chunks)} chunks lies where the version has text; give chunks of the "
+                        "same documents, with the same document ids")
+    if agree < LEAST_AGREEMENT * known:
+        raise DataError(f"{path}: {known - agree} of {known} chunks hold other text than the version at their offsets "
+                        f"(the first is '{first}'); the documents have changed: run 'goldset reanchor' first")
+
+
+def _holds(text: str, row: Mapping[str, Any]) -> bool:
+    body = row["text"][row["body_start"] :]
+    return len(body) == row["end"] - row["start"] and all(
+        char == other or char.isspace() for char, other in zip(text[row["start"] : row["end"]], body, strict=False))
+
+
+def explain_file(file: Path, doc_id: str | None, chunks: Path | None, chunker: ChunkerConfig) -> dict[str, Any]:
+    """One document of a file and its chunks -> doc_id, length, chunks with roles, spans with words, cuts.
+
+    Raises:
+        DataError: the file has no such document, or the chunks have none of it.
+    """
+    from goldset.corpus import build_corpus
+    from goldset.formats.corpora import read_chunks, read_document_file, read_documents
+    from goldset.spans import explain_document
+
+    lines = ".jsonl" in file.suffixes or ".json" in file.suffixes
+    source = DocumentSource.model_validate({"path": str(file)})
+    documents = read_documents(source, file)[0] if lines or file.is_dir() else read_document_file(file)
+    names = documents.column("doc_id").to_pylist()
+    name = names[0] if doc_id is None else doc_id
+    if name not in names:
+        raise DataError(f"--doc {name}: {file} has no such document; {nearest(name, names)}")
+    document = documents.filter(pc.equal(documents.column("doc_id"), name))
+    if chunks is None:
+        config = CorpusConfig(documents=source, chunks=None, chunker=chunker)
+        built = build_corpus(documents=document, raw_chunks=None, config=config)
+    else:
+        table = ChunkSource.model_validate({"path": str(chunks)})
+        raw = [chunk for chunk in read_chunks(table, chunks)[0] if chunk.doc_id == name]
+        if not raw:
+            raise DataError(f"{chunks}: no chunk of document '{name}'; name another with --doc")
+        built = build_corpus(documents=document, raw_chunks=raw, config=CorpusConfig(
+            documents=None, chunks=table, chunker=None))
+    text: str = document.column("text")[0].as_py()
+    rows = built.chunks.to_pylist()
+    placed = [(row["chunk_id"], row["start"], row["end"]) for row in rows if row["start"] is not None]
+    shown = explain_document(text, placed)
+    for row in shown["spans"]:
+        row["words"] = count_words(text[row["start"] : row["end"]])
+    return {"doc_id": name, "length": len(text), "without_offsets": len(rows) - len(placed), **shown}
