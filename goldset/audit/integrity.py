@@ -26,6 +26,9 @@ _NOTED = {
     "repeated_judgment": "judgments stand in the file more than once and count once",
     "question_without_text": "judged questions have no text",
     "empty_question": "questions without text were dropped",
+    "question_without_gold": "questions without gold stand in the file; nothing is known about them",
+    "several_places": "gold texts stand in several passages; the first in corpus order was taken",
+    "odd_grade": "grades outside -2 to 10, which no relevance scale uses",
 }
 
 

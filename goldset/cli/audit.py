@@ -15,6 +15,7 @@ from goldset.cli.common import (
     result_json,
     run_option,
     say,
+    say_mapping,
     set_options,
 )
 from goldset.errors import ExitCode
@@ -45,6 +46,8 @@ def command(labelled: Path | None, qrels: Path | None, questions: Path | None, c
     gold = open_set(labelled, qrels, questions, corpus, relevant_from)
     outcome = audit_any(gold, open_runs(runs), logs=logs, logs_text=logs_text, eval_k=eval_k, retrieve_k=retrieve_k,
                         serving_k=serving_k, served=served, with_dense=extra == "dense", quiet=as_json)
+    if gold.kind != "examples":
+        say_mapping(gold)
     if html is not None:
         outcome.write_html(html)
         say(f"report: {html}")

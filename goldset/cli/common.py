@@ -45,7 +45,16 @@ def open_set(labelled: Path | None, qrels: Path | None, questions: Path | None, 
 
     if (labelled is None) == (qrels is None):
         raise UsageError("name one labelled set: SET (a published version or a BEIR folder), or --qrels FILE")
-    return load_set(labelled, qrels=qrels, questions=questions, corpus=corpus, relevant_from=relevant_from)
+    gold = load_set(labelled, qrels=qrels, questions=questions, corpus=corpus, relevant_from=relevant_from)
+    if gold.kind == "examples":
+        say_mapping(gold)
+    return gold
+
+
+def say_mapping(gold: LabelledSet) -> None:
+    """What was taken for what, on stderr, so that a wrong guess is seen."""
+    for line in gold.mapping:
+        say(f"read {line}")
 
 
 def open_runs(runs: tuple[str, ...]) -> dict[str, pa.Table]:

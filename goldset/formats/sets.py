@@ -1,4 +1,4 @@
-"""A labelled set from anywhere -> LabelledSet: a published version, a BEIR folder, or TREC qrels with their texts."""
+"""A labelled set from anywhere -> LabelledSet: a published version, a BEIR folder, qrels, or a file of examples."""
 
 from __future__ import annotations
 
@@ -38,11 +38,16 @@ class LabelledSet:
 
     ``judgments`` holds every judged pair, ``gold`` the relevant ones; ``load_corpus`` reads the texts on demand
     (None where the set has none).
+
+    Attributes:
+        mapping: what the reader took for what, a line each, for people to check.
+        locate: (question_id, span_id) -> file and line of that label, None where not known.
+        changed: pairs whose passage no longer holds the text that was labelled.
     """
 
     name: str
     version: str | None
-    kind: str  # published | beir | trec
+    kind: str  # published | beir | trec | examples
     judgments: pa.Table
     gold: pa.Table
     questions: pa.Table | None = None
@@ -50,6 +55,9 @@ class LabelledSet:
     notes: tuple[Note, ...] = ()
     relevant_from: int | None = None
     load_corpus: Callable[[], Corpus] | None = None
+    mapping: tuple[str, ...] = ()
+    locate: Callable[[str, str], str | None] | None = None
+    changed: tuple[tuple[str, str], ...] = ()
 
     @cached_property
     def corpus(self) -> Corpus | None:
@@ -67,7 +75,8 @@ def load_set(path: Path | None, *, qrels: Path | None = None, questions: Path | 
     """A labelled set from wherever it lies -> LabelledSet.
 
     Args:
-        path: a published version, a BEIR folder (corpus.jsonl, queries.jsonl, qrels/*.tsv) or a qrels file.
+        path: a published version, a BEIR folder (corpus.jsonl, queries.jsonl, qrels/*.tsv), a qrels file, or a file
+            of questions with gold ids or texts (JSON, JSON lines, CSV; Ragas, LlamaIndex, LangSmith or one's own).
         qrels: judgments in a file of their own; in a BEIR folder, instead of its qrels/test.tsv.
         questions: texts of the questions (JSONL or TSV).
         corpus: texts of the passages (JSONL).
@@ -78,6 +87,7 @@ def load_set(path: Path | None, *, qrels: Path | None = None, questions: Path | 
         DataError: a file that cannot be read; a folder that is neither kind.
     """
     from goldset.formats.beir import find_file, find_qrels, is_beir, read_foreign
+    from goldset.formats.examples import is_examples, read_examples, refuse
     from goldset.formats.published import is_published, read_published, versions_in
 
     if path is None and qrels is None:
@@ -101,5 +111,8 @@ def load_set(path: Path | None, *, qrels: Path | None = None, questions: Path | 
         raise UsageError(f"{path} and --qrels {qrels}: name one set of judgments")
     file = qrels or path
     assert file is not None, "one of the two is there"
+    if is_examples(file):
+        refuse(file, questions)
+        return read_examples(file, corpus=corpus, relevant_from=relevant_from)
     name = file.name.removesuffix(".gz").rsplit(".", 1)[0]
     return read_foreign(file, questions=questions, corpus=corpus, name=name, kind="trec", relevant_from=relevant_from)
