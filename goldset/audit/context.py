@@ -76,6 +76,18 @@ class Context:
             raise UsageError(f"served system '{self.served_system}' has no run; "
                              f"{nearest(self.served_system, self.given)}")
 
+    def place(self, question: str, span: str) -> str:
+        """``, file, line n`` of a label, for a sentence; empty where it is not known."""
+        found = self.labelled.locate(question, span) if self.labelled.locate else None
+        return f", {found}" if found else ""
+
+    @cached_property
+    def known_ks(self) -> list[int]:
+        """The served, retrieved and quoted k that the caller or the manifest knows, ascending."""
+        scoring = self.labelled.manifest.get("scoring", {})
+        ks = ((self.serving_k, "served_k"), (self.retrieve_k, "retrieved_k"), (self.eval_k, "evaluated_k"))
+        return sorted({k for k in (given or scoring.get(name) for given, name in ks) if k})
+
     # --- texts ---
 
     @property

@@ -24,6 +24,7 @@ from goldset.errors import ExitCode
 @click.command("audit")
 @set_options
 @run_option
+@click.option("--labels", type=PATH, help="Who labelled what: a table of question, passage, assessor and grade.")
 @click.option("--logs", type=PATH, help="Question log (JSONL): the reference for lexical leakage.")
 @click.option("--logs-text", default="text", show_default=True, help="Field of the question in --logs.")
 @click.option("--eval-k", type=click.IntRange(1), help="k of the headline figure.")
@@ -36,14 +37,14 @@ from goldset.errors import ExitCode
 @click.option("--html", type=PATH, help="Write the report as one self-contained page.")
 @json_option
 def command(labelled: Path | None, qrels: Path | None, questions: Path | None, corpus: Path | None,
-            relevant_from: int | None, runs: tuple[str, ...], logs: Path | None, logs_text: str, eval_k: int | None,
-            retrieve_k: int | None, serving_k: int | None, served: str | None, extra: str | None, fail_on: str,
-            html: Path | None, as_json: bool) -> int:
+            relevant_from: int | None, runs: tuple[str, ...], labels: Path | None, logs: Path | None, logs_text: str,
+            eval_k: int | None, retrieve_k: int | None, serving_k: int | None, served: str | None, extra: str | None,
+            fail_on: str, html: Path | None, as_json: bool) -> int:
     """Can this labelled set be believed? Pre-check and four properties."""
     from goldset.pipeline.checks import audit_any
     from goldset.report import render_json
 
-    gold = open_set(labelled, qrels, questions, corpus, relevant_from)
+    gold = open_set(labelled, qrels, questions, corpus, relevant_from, labels)
     outcome = audit_any(gold, open_runs(runs), logs=logs, logs_text=logs_text, eval_k=eval_k, retrieve_k=retrieve_k,
                         serving_k=serving_k, served=served, with_dense=extra == "dense", quiet=as_json)
     if gold.kind != "examples":

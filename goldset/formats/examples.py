@@ -16,7 +16,7 @@ from goldset.formats.beir import corpus_of, question_rows, read_corpus
 from goldset.formats.columns import split_fields
 from goldset.formats.locating import Locator
 from goldset.formats.objects import delimiter_of, first_line, is_json, read_objects
-from goldset.formats.qrels import QRELS_HEADERS, judgments_of, threshold_of
+from goldset.formats.qrels import is_header, judgments_of, threshold_of
 from goldset.formats.sets import Corpus, LabelledSet, Note
 from goldset.formats.shapes import QUESTION, Example, Gold, recognise
 from goldset.text import content_hash, question_id, quote_key
@@ -30,7 +30,7 @@ def is_examples(path: Path) -> bool:
         return True
     line = first_line(path)
     parts = [part.strip('"').lower() for part in split_fields(line)]
-    if not parts or tuple(parts) in QRELS_HEADERS or (len(parts) in (3, 4) and parts[-1].lstrip("-").isdigit()):
+    if not parts or is_header(parts) or (len(parts) in (3, 4) and parts[-1].lstrip("-").isdigit()):
         return False
     fields = next(csv.reader([line], delimiter=delimiter_of(line)), [])
     if len(fields) < 2:

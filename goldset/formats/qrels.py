@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +16,8 @@ from goldset.formats.lines import numbered_lines
 from goldset.formats.sets import Note
 from goldset.schemas import RANGE, schema_of
 
-QRELS_HEADERS = {("query-id", "corpus-id", "score"), ("query_id", "corpus_id", "score"), ("qid", "docid", "relevance")}
+_QUESTION_NAMES = {"query-id", "query_id", "question_id", "question-id", "qid", "topic"}
+_PASSAGE_NAMES = {"corpus-id", "corpus_id", "docid", "doc_id", "doc-id", "docno", "passage_id", "chunk_id", "pid"}
 _TREC = "question 0 passage grade"
 _BEIR = "question, passage, grade, separated by tabs"
 UNJUDGED = -1
@@ -91,9 +92,15 @@ def _shape(path: Path) -> _Shape:
             continue
         parts = [_bare(part.strip()) for part in line.split("\t")]
         loose = tuple(_bare(part) for part in split_fields(line))
-        header = tuple(part.lower() for part in loose) in QRELS_HEADERS
+        header = is_header(loose)
         return _Shape(len(parts) == 3, number if header else 0, has_bom(path), number - 1, line)
     raise DataError(f"{path}: empty; a line is '{_TREC}' (TREC) or {_BEIR} (BEIR)")
+
+
+def is_header(fields: Sequence[str]) -> bool:
+    """Whether the fields of a first line name the columns of qrels; what the grade is called does not matter."""
+    names = [field.lower() for field in fields]
+    return len(names) in (3, 4) and names[0] in _QUESTION_NAMES and names[-2] in _PASSAGE_NAMES
 
 
 def _plain(path: Path, shape: _Shape) -> tuple[pa.Table, list[Note]] | None:

@@ -260,7 +260,9 @@ def test_audit_writes_a_page(goldset: Goldset, beir: Path, tmp_path: Path) -> No
     assert document["schema"] == "goldset.audit/1"
     assert {row["check"] for row in document["findings"]} == {"integrity", "circularity", "leakage", "k_mismatch",
                                                                "completeness"}
-    assert done.err == f"report: {page}\n"
+    read, written = done.err.splitlines()
+    assert read.startswith(f"read {beir}")
+    assert written == f"report: {page}"
     assert "http" not in page.read_text(encoding="utf-8").split("<body", 1)[0]  # nothing is fetched
 
 
