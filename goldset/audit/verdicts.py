@@ -148,6 +148,8 @@ TABLE: tuple[Word, ...] = (
     Word("k_mismatch", "not_measured", "insufficient", "which k is quoted and which is served is not known",
          "give --eval-k and --serving-k"),
     Word("k_mismatch", "recall", "pass", "shown: recall at one k"),
+    Word("k_mismatch", "retrieval_loss", "pass", "shown: recall lost by retrieving fewer passages than are quoted"),
+    Word("k_mismatch", "rerank_loss", "pass", "shown: recall lost by reranking and the cut to the served k"),
     Word("k_mismatch", "recall_not_measured", "insufficient", "recall at this k cannot be measured from this run",
          "give the list that reaches the reader, deep enough, as the served system's run"),
     Word("completeness", "complete", "pass", "next to nothing relevant is unlabelled"),
