@@ -48,6 +48,7 @@ class Context:
         log_questions: real questions to compare with: a table with the column text, and query where it differs.
         eval_k: k of the quoted figure; retrieve_k: what is retrieved; serving_k: what reaches the reader.
         served_system: the system whose run is the list that reaches the reader.
+        retrieved_system: the system whose run is the list before reranking.
         audit_only: systems that never fed the pool.
         quiet: no progress on stderr.
     """
@@ -60,6 +61,7 @@ class Context:
     retrieve_k: int | None = None
     serving_k: int | None = None
     served_system: str | None = None
+    retrieved_system: str | None = None
     audit_only: frozenset[str] = frozenset()
     quiet: bool = True
     _made: dict[tuple[str, str], Any] = field(default_factory=dict, init=False, repr=False)
@@ -75,6 +77,21 @@ class Context:
         if self.given and self.served_system is not None and self.served_system not in self.given:
             raise UsageError(f"served system '{self.served_system}' has no run; "
                              f"{nearest(self.served_system, self.given)}")
+        if self.retrieved_system is not None and self.retrieved_system not in self.given:
+            raise UsageError(f"retrieved system '{self.retrieved_system}' has no run; "
+                             f"{nearest(self.retrieved_system, self.given)}")
+
+    def place(self, question: str, span: str) -> str:
+        """``, file, line n`` of a label, for a sentence; empty where it is not known."""
+        found = self.labelled.locate(question, span) if self.labelled.locate else None
+        return f", {found}" if found else ""
+
+    @cached_property
+    def known_ks(self) -> list[int]:
+        """The served, retrieved and quoted k that the caller or the manifest knows, ascending."""
+        scoring = self.labelled.manifest.get("scoring", {})
+        ks = ((self.serving_k, "served_k"), (self.retrieve_k, "retrieved_k"), (self.eval_k, "evaluated_k"))
+        return sorted({k for k in (given or scoring.get(name) for given, name in ks) if k})
 
     # --- texts ---
 

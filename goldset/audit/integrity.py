@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from goldset.audit.context import Context, percent, plural
-from goldset.audit.verdicts import LIMITS, finding
+from goldset.audit.passages import passages
+from goldset.audit.reliability import reliability
+from goldset.audit.verdicts import finding
 from goldset.text import question_key
 
 # What readers report (LabelledSet.notes): a sentence each, and whether it needs a look.
@@ -26,6 +27,9 @@ _NOTED = {
     "repeated_judgment": "judgments stand in the file more than once and count once",
     "question_without_text": "judged questions have no text",
     "empty_question": "questions without text were dropped",
+    "question_without_gold": "questions without gold stand in the file; nothing is known about them",
+    "several_places": "gold texts stand in several passages; the first in corpus order was taken",
+    "odd_grade": "grades outside -2 to 10, which no relevance scale uses",
 }
 
 
@@ -36,7 +40,8 @@ class Integrity:
 
     def run(self, context: Context) -> list[dict[str, Any]]:
         """Context -> findings of the pre-check."""
-        rows = [*_gold(context), *_questions(context), *_judged(context), *_notes(context)]
+        rows = [*_gold(context), *_questions(context), *_judged(context), *reliability(context),
+                *_notes(context)]
         for system in context.given:
             rows += _run(context, system)
         if not any(row["verdict"] in ("warn", "fail") for row in rows):
@@ -60,48 +65,7 @@ def _gold(context: Context) -> list[dict[str, Any]]:
         threshold = "" if grade is None else f" (relevant from grade {grade})"
         return [finding("integrity", "all", "no_gold", n=len(context.labelled.judgments),
                         message=f"No relevant passage in {len(context.labelled.judgments)} judgments{threshold}.")]
-    rows = []
-    if context.unresolved:
-        missing = sorted(context.unresolved)
-        lost = len(gold) - len(context.gold_table)
-        share = lost / len(gold)
-        rows.append(finding(
-            "integrity", "all", "stale" if share > LIMITS.stale_fail else "unresolved", n=len(gold), measured=share,
-            threshold=LIMITS.stale_fail,
-            message=f"{lost} of {len(gold)} gold passages not in the corpus (first '{missing[0]}'): no system can "
-                    f"deliver them, so recall cannot exceed {_ceiling(context):.3f}."))
-    rows += _empty(context) + _twins(context)
-    return rows
-
-
-def _ceiling(context: Context) -> float:
-    """Mean over questions with gold of resolving / all gold: the recall of a perfect system."""
-    counts = Counter(context.labelled.gold.column("question_id").to_pylist())
-    found = context.gold_count.to_dict()
-    return sum(found.get(question, 0) / count for question, count in counts.items()) / len(counts)
-
-
-def _empty(context: Context) -> list[dict[str, Any]]:
-    empty = sorted(span for span, text in context.span_texts.items() if not text.strip())
-    if not empty:
-        return []
-    return [finding("integrity", "all", "empty_gold", n=len(context.span_texts), measured=len(empty),
-                    message=f"{plural(len(empty), 'gold passage')} without text (first '{empty[0]}').")]
-
-
-def _twins(context: Context) -> list[dict[str, Any]]:
-    if context.corpus is None:
-        return []
-    spans = context.corpus.spans
-    group = dict(zip(spans.column("span_id").to_pylist(), spans.column("twin_group").to_pylist(), strict=True))
-    pairs = Counter((question, group[span]) for question, span in
-                    zip(context.gold["question_id"], context.gold["span_id"], strict=True))
-    twice = sorted(pair for pair, count in pairs.items() if count > 1)
-    if not twice:
-        return []
-    return [finding("integrity", "all", "twins", n=len(context.gold), measured=len(twice),
-                    message=f"{plural(len(twice), 'passage')} gold twice for one question, under different ids with "
-                            f"the same text (first: question '{twice[0][0]}', '{twice[0][1]}').")]
+    return passages(context)
 
 
 def _questions(context: Context) -> list[dict[str, Any]]:
@@ -121,12 +85,16 @@ def _questions(context: Context) -> list[dict[str, Any]]:
 
 
 def _judged(context: Context) -> list[dict[str, Any]]:
-    unjudged = context.labelled.judgments.column("relevant").null_count
+    table = context.labelled.judgments
+    unjudged = table.column("relevant").null_count
     if not unjudged:
         return []
-    return [finding("integrity", "all", "unjudged", n=len(context.labelled.judgments), measured=unjudged,
-                    message=f"{unjudged} of {len(context.labelled.judgments)} pairs are marked as pooled but not "
-                            "judged; they count neither as relevant nor as not relevant.")]
+    first = table.filter(table.column("relevant").is_null()).slice(0, 1).to_pylist()[0]
+    place = context.place(first["question_id"], first["span_id"])
+    return [finding("integrity", "all", "unjudged", n=len(table), measured=unjudged,
+                    message=f"{unjudged} of {len(table)} pairs are marked as pooled but not judged (first: question "
+                            f"'{first['question_id']}', passage '{first['span_id']}'{place}); they count neither as "
+                            "relevant nor as not relevant.")]
 
 
 def _run(context: Context, system: str) -> list[dict[str, Any]]:

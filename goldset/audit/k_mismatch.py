@@ -52,6 +52,7 @@ class KMismatch:
             if eval_k and serving_k:
                 rows.append(_verdict(context, system, subject, word, eval_k, serving_k, retrieve_k))
             rows += [row for k in ks for row in _recall_at(context, system, subject, k, serving_k)]
+            rows += _losses(context, system, eval_k, retrieve_k, serving_k)
         return rows
 
 
@@ -98,20 +99,20 @@ def _verdict(context: Context, system: str | None, subject: str, word: str, eval
     if word == "equal":
         return finding("k_mismatch", subject, word, n=len(context.gold_count),
                        message=f"Recall is quoted at the k that production serves ({serving_k}).")
-    far = max(eval_k, serving_k)
-    if system is None or context.depth(system) < far:
+    headline = context.retrieved_system or system  # the quoted figure is of the list before reranking, where given
+    if system is None or headline is None or context.depth(headline) < eval_k or context.depth(system) < serving_k:
         return _unmeasured(context, subject, word, said, eval_k, retrieve_k)
-    near_recall, far_recall = (context.recalls(system, k) for k in (min(eval_k, serving_k), far))
-    known = near_recall.index[near_recall["known"] & far_recall["known"]]
+    quoted_recall, served_recall = context.recalls(headline, eval_k), context.recalls(system, serving_k)
+    known = quoted_recall.index[quoted_recall["known"] & served_recall["known"]]
     if len(known) < LIMITS.k_n:
         return _unmeasured(context, subject, word, said, eval_k, retrieve_k)
-    count = near_recall.loc[known, "count"]
-    gap = (far_recall.loc[known, "delivered"] - near_recall.loc[known, "delivered"]) / count
-    estimate = context.mean(gap)
-    low, high = estimate.interval or (0.0, 1.0)
+    count = quoted_recall.loc[known, "count"]
     sign = 1 if word == "mismatch" else -1
-    quoted, served = (context.mean(table.loc[known, "delivered"] / count).value or 0.0 for table in
-                      ((far_recall, near_recall) if sign > 0 else (near_recall, far_recall)))
+    estimate = context.mean(sign * (quoted_recall.loc[known, "delivered"] - served_recall.loc[known, "delivered"])
+                            / count)
+    low, high = estimate.interval or (0.0, 1.0)
+    quoted, served = (context.mean(table.loc[known, "delivered"] / count).value or 0.0
+                      for table in (quoted_recall, served_recall))
     value = estimate.value or 0.0
     return finding(
         "k_mismatch", subject, word, n=len(known), measured=sign * value, threshold=0,
@@ -120,6 +121,40 @@ def _verdict(context: Context, system: str | None, subject: str, word: str, eval
                 f"{100 * value:.1f} points {'less' if sign > 0 else 'more'} (95 % {100 * low:.1f} to "
                 f"{100 * high:.1f}); {quoted:.3f} is true at k = {_star(context, system, quoted)}.",
         remedy=f"quote recall@{serving_k} ({served:.3f})")
+
+
+def _losses(context: Context, system: str | None, eval_k: int | None, retrieve_k: int | None,
+            serving_k: int | None) -> list[dict[str, Any]]:
+    """The gap in two parts, where the list before reranking is given too (STATISTICS 7).
+
+    What is lost by retrieving k_r instead of the quoted k_e, and what reranking and the cut to the served k lose of
+    what was retrieved.
+    """
+    before = context.retrieved_system
+    if before is None or system is None or before == system or not retrieve_k:
+        return []
+    parts = []
+    if eval_k and eval_k > retrieve_k and context.depth(before) >= eval_k:
+        parts.append(("retrieval_loss", (before, eval_k), (before, retrieve_k),
+                      f"Retrieving {retrieve_k} where {eval_k} are quoted"))
+    if serving_k and context.depth(before) >= retrieve_k and context.depth(system) >= serving_k:
+        parts.append(("rerank_loss", (before, retrieve_k), (system, serving_k),
+                      f"Reranking {retrieve_k} retrieved passages down to {serving_k}"))
+    rows = []
+    for reason, wide, narrow, said in parts:
+        more, less = context.recalls(*wide), context.recalls(*narrow)
+        known = more.index[more["known"] & less["known"]]
+        if len(known) < LIMITS.k_n:
+            continue
+        lost = more.loc[known, "delivered"] - less.loc[known, "delivered"]
+        estimate = context.mean(lost / more.loc[known, "count"])
+        value = estimate.value or 0.0
+        low, high = (estimate.interval or (None, None)) if value >= 0 else (None, None)
+        between = f" (95 % {100 * low:.1f} to {100 * high:.1f})" if low is not None and high is not None else ""
+        rows.append(finding("k_mismatch", system, reason, n=len(known), measured=value, interval=(low, high),
+                            message=f"{said} loses {100 * value:.1f} points of recall{between}: "
+                                    f"recall@{wide[1]} of {wide[0]} against recall@{narrow[1]} of {narrow[0]}."))
+    return rows
 
 
 def _unmeasured(context: Context, subject: str, word: str, said: str, eval_k: int,

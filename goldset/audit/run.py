@@ -21,6 +21,7 @@ CHECKS: tuple[Check, ...] = (Integrity(), Circularity(), Leakage(), KMismatch(),
 def audit_set(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, families: Mapping[str, str] | None = None,
               log_questions: pa.Table | None = None, eval_k: int | None = None, retrieve_k: int | None = None,
               serving_k: int | None = None, served_system: str | None = None,
+              retrieved_system: str | None = None,
               audit_only: frozenset[str] = frozenset(), checks: Sequence[Check] = CHECKS,
               quiet: bool = True) -> pa.Table:
     """Labelled set, runs by system -> table findings: the pre-check, then the four properties.
@@ -34,6 +35,7 @@ def audit_set(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, families: 
         retrieve_k: passages retrieved before reranking; default: the manifest's.
         serving_k: passages that reach the reader; default: the manifest's.
         served_system: system whose run is the list that reaches the reader; default: the manifest's.
+        retrieved_system: system whose run is the list before reranking, of which the served one is a part.
         audit_only: systems that never fed the pool.
         checks: what to run, in order; a further check is one class with a name and run(context).
         quiet: no progress on stderr.
@@ -44,7 +46,7 @@ def audit_set(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, families: 
     """
     context = Context(labelled=labelled, given=runs, families=families or {}, log_questions=log_questions,
                       eval_k=eval_k, retrieve_k=retrieve_k, serving_k=serving_k, served_system=served_system,
-                      audit_only=audit_only, quiet=quiet)
+                      retrieved_system=retrieved_system, audit_only=audit_only, quiet=quiet)
     if not len(labelled.gold):
         checks = [check for check in checks if check.name == "integrity"]
     return from_rows("findings", [row for check in checks for row in check.run(context)])

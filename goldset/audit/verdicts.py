@@ -22,6 +22,11 @@ class Limits:
     """Thresholds and minimum sample sizes; conventions where their text says so (STATISTICS 5 to 8)."""
 
     stale_fail: float = _limit(0.05, "share of gold that does not resolve above which the set fails")
+    oversized_words: int = _limit(1000, "words above which a gold passage is oversized (a convention)")
+    overlap: int = _limit(100, "characters that two gold passages of a question share when one answer counts twice")
+    copied_labels: float = _limit(0.05, "upper bound of the disagreement below which second labels are copies")
+    chance_agreement: float = _limit(0.9, "agreement by chance above which never to differ proves no copying")
+    kappa: float = _limit(0.4, "assessors: reliable from this lower bound of kappa, unreliable below it (a convention)")
     depth: int = _limit(50, "circularity: gold outside this rank of a system was not chosen by it alone")
     outside: float = _limit(0.05, "circularity: healthy from this lower bound of the share outside, low below it")
     circularity_n: int = _limit(10, "circularity: questions with gold needed for any word")
@@ -64,7 +69,7 @@ _OTHERS = ("pool unrelated systems, or add gold that people found by searching t
 TABLE: tuple[Word, ...] = (
     Word("integrity", "clean", "pass", "ids resolve, nothing stands twice"),
     Word("integrity", "no_gold", "fail", "no question has a relevant passage", "check the labels and --relevant-from"),
-    Word("integrity", "unresolved", "warn", "some gold ids are not in the corpus",
+    Word("integrity", "unresolved", "warn", "some gold is not in the corpus as it was labelled",
          "give the corpus the labels were made on"),
     Word("integrity", "stale", "fail", "so much gold is not in the corpus that recall cannot be believed",
          "give the corpus the labels were made on"),
@@ -77,6 +82,17 @@ TABLE: tuple[Word, ...] = (
     Word("integrity", "extra_questions", "pass", "questions of a run that the set does not label; ignored"),
     Word("integrity", "twins", "warn", "the same text is gold twice for one question",
          "label one passage of each twin group"),
+    Word("integrity", "overlap", "warn", "gold passages of one question overlap: one answer counts twice",
+         "label disjoint passages, or publish with spans (goldset rebuild)"),
+    Word("integrity", "oversized_gold", "warn", "gold so long that finding it says little",
+         "label the sentences that answer, or chunks of the size that production serves"),
+    Word("integrity", "copied_labels", "warn", "an assessor's second labels are copies of the first",
+         "have second labels given blind, and leave these out of any agreement"),
+    Word("integrity", "unreliable", "warn", "the assessors do not agree",
+         "sharpen the rubric, adjudicate the pairs that differ, and label them again"),
+    Word("integrity", "reliable", "pass", "the assessors agree"),
+    Word("integrity", "agreement", "pass", "shown: agreement of the assessors, where it allows no verdict"),
+    Word("integrity", "ceiling", "pass", "shown: recall of a perfect system on this set"),
     Word("integrity", "duplicate_questions", "warn", "the same question stands under several ids",
          "merge them; each copy counts as an independent question otherwise"),
     Word("integrity", "empty_gold", "warn", "gold without text", "drop these labels or restore the text"),
@@ -132,6 +148,8 @@ TABLE: tuple[Word, ...] = (
     Word("k_mismatch", "not_measured", "insufficient", "which k is quoted and which is served is not known",
          "give --eval-k and --serving-k"),
     Word("k_mismatch", "recall", "pass", "shown: recall at one k"),
+    Word("k_mismatch", "retrieval_loss", "pass", "shown: recall lost by retrieving fewer passages than are quoted"),
+    Word("k_mismatch", "rerank_loss", "pass", "shown: recall lost by reranking and the cut to the served k"),
     Word("k_mismatch", "recall_not_measured", "insufficient", "recall at this k cannot be measured from this run",
          "give the list that reaches the reader, deep enough, as the served system's run"),
     Word("completeness", "complete", "pass", "next to nothing relevant is unlabelled"),

@@ -39,13 +39,23 @@ def set_options(function: F) -> F:
 
 
 def open_set(labelled: Path | None, qrels: Path | None, questions: Path | None, corpus: Path | None,
-             relevant_from: int | None) -> LabelledSet:
+             relevant_from: int | None, labels: Path | None = None) -> LabelledSet:
     """The set that the options name."""
     from goldset.formats.sets import load_set
 
     if (labelled is None) == (qrels is None):
         raise UsageError("name one labelled set: SET (a published version or a BEIR folder), or --qrels FILE")
-    return load_set(labelled, qrels=qrels, questions=questions, corpus=corpus, relevant_from=relevant_from)
+    gold = load_set(labelled, qrels=qrels, questions=questions, corpus=corpus, relevant_from=relevant_from,
+                    labels=labels)
+    if gold.kind == "examples":
+        say_mapping(gold)
+    return gold
+
+
+def say_mapping(gold: LabelledSet) -> None:
+    """What was taken for what, on stderr, so that a wrong guess is seen."""
+    for line in gold.mapping:
+        say(f"read {line}")
 
 
 def open_runs(runs: tuple[str, ...]) -> dict[str, pa.Table]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from goldset.errors import DataError
 from goldset.formats.lines import field, json_lines, numbered_lines, opaque_id, open_bytes
-from goldset.formats.qrels import read_qrels
+from goldset.formats.qrels import find_pair, read_qrels
 from goldset.formats.sets import Corpus, LabelledSet, Note
 from goldset.schemas import ORIGINS, schema_of
 from goldset.text import content_hash, count_words, question_key, text_sha256
@@ -61,6 +61,7 @@ def read_foreign(qrels: Path, *, questions: Path | None, corpus: Path | None, na
         name=name, version=None, kind=kind, judgments=read.judgments, gold=read.gold, questions=table,
         notes=tuple(notes), relevant_from=read.relevant_from,
         load_corpus=None if corpus is None else lambda: read_corpus(corpus),
+        mapping=(read.mapping,), locate=lambda question, span: find_pair(qrels, question, span),
     )
 
 
@@ -83,21 +84,27 @@ def read_questions(path: Path) -> tuple[pa.Table, list[Note]]:
         seen[identity] = number
         origin = metadata.get("origin")
         language = metadata.get("language")
-        rows.append({
-            "question_id": identity, "text": text, "context": _turns(metadata.get("history")), "query": text,
-            "need": None, "scope": "{}", "language": language if isinstance(language, str) else "und",
-            "origin": origin if origin in ORIGINS else "unknown", "asked_first": None, "asked_last": None,
-            "times_asked": None, "draws": 1, "u": None, "inclusion_prob": None, "traffic_weight": 1.0,
-            "cluster_id": "c" + content_hash("cluster", question_key(text))[:16], "session_cluster": None,
-            "stratum": "all",
-        })
+        rows.append({"question_id": identity, "text": text, "context": _turns(metadata.get("history")),
+                     "language": language if isinstance(language, str) else "und",
+                     "origin": origin if origin in ORIGINS else "unknown"})
     if not rows:
         raise DataError(f'{path}: no question; a line is {{"_id": "q1", "text": "…"}} or id, tab, text')
     notes = [Note("empty_question", len(empty), f"{path}, line {empty[0]}")] if empty else []
+    return question_rows(rows), notes
+
+
+def question_rows(rows: Iterable[dict[str, Any]]) -> pa.Table:
+    """Rows with question_id and text, perhaps context, origin, language -> table questions, each drawn once."""
+    full = [{
+        "context": [], "query": row["text"], "need": None, "scope": "{}", "language": "und", "origin": "unknown",
+        "asked_first": None, "asked_last": None, "times_asked": None, "draws": 1, "u": None, "inclusion_prob": None,
+        "traffic_weight": 1.0, "cluster_id": "c" + content_hash("cluster", question_key(row["text"]))[:16],
+        "session_cluster": None, "stratum": "all", **row,
+    } for row in rows]
     schema = schema_of("questions")
     relaxed = pa.schema([column.with_nullable(True) for column in schema])
-    table = pa.Table.from_pylist(rows, schema=relaxed)
-    return pa.Table.from_arrays(table.columns, schema=schema), notes
+    table = pa.Table.from_pylist(full, schema=relaxed)
+    return pa.Table.from_arrays(table.columns, schema=schema)
 
 
 def _turns(history: Any) -> list[dict[str, str]]:
@@ -166,10 +173,11 @@ def read_corpus(path: Path) -> Corpus:
         titles.append(title if isinstance(title, str) else "")
     if not ids:
         raise DataError(f'{path}: empty corpus; a line is {{"_id": "d1", "title": "…", "text": "…"}}')
-    return _corpus(ids, bodies, titles)
+    return corpus_of(ids, bodies, titles)
 
 
-def _corpus(ids: list[str], bodies: list[str], titles: list[str]) -> Corpus:
+def corpus_of(ids: list[str], bodies: list[str], titles: list[str]) -> Corpus:
+    """Ids, texts and titles (empty: none) -> Corpus in which each id is its own document, chunk and span."""
     heads = [f"{title}\n" if title else "" for title in titles]
     lengths = [len(body) for body in bodies]
     zeros, count = [0] * len(ids), len(ids)

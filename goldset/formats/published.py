@@ -45,4 +45,5 @@ def read_published(path: Path) -> LabelledSet:
         relevant_from=threshold if isinstance(threshold, int) else None,
         load_corpus=lambda: Corpus(chunks=read_table(path, "chunks"), spans=read_table(path, "spans"),
                                    links=read_table(path, "span_links")),
+        mapping=(f"{path}: a published version of this project",),
     )

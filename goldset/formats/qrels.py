@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,10 +16,13 @@ from goldset.formats.lines import numbered_lines
 from goldset.formats.sets import Note
 from goldset.schemas import RANGE, schema_of
 
-_HEADERS = {("query-id", "corpus-id", "score"), ("query_id", "corpus_id", "score"), ("qid", "docid", "relevance")}
+_QUESTION_NAMES = {"query-id", "query_id", "question_id", "question-id", "qid", "topic"}
+_PASSAGE_NAMES = {"corpus-id", "corpus_id", "docid", "doc_id", "doc-id", "docno", "passage_id", "chunk_id", "pid"}
 _TREC = "question 0 passage grade"
 _BEIR = "question, passage, grade, separated by tabs"
 UNJUDGED = -1
+GRADES = (-2, 10)
+"""Grades that relevance scales use: TREC's -1 (not judged) and -2 (junk), up to ten steps. Others need a look."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,7 @@ class Qrels:
     gold: pa.Table
     notes: tuple[Note, ...]
     relevant_from: int
+    mapping: str
 
 
 def read_qrels(path: Path, *, relevant_from: int | None = None) -> Qrels:
@@ -58,10 +62,18 @@ def read_qrels(path: Path, *, relevant_from: int | None = None) -> Qrels:
     table, repeated = _distinct(path, shape, table)
     notes += repeated
     grade = table.column("grade").to_numpy()
-    notes += _grade_notes(path, grade)
+    notes += _grade_notes(path, shape, grade)
     threshold = _threshold(path, grade, relevant_from)
     judgments = _judgments(table, grade, threshold)
-    return Qrels(judgments, gold_of(judgments), tuple(notes), threshold)
+    return Qrels(judgments, gold_of(judgments), tuple(notes), threshold,
+                 f"{path}: " + ("BEIR qrels, " + _BEIR + (", with a header" if shape.header else ", without a header")
+                                if shape.tabs else f"TREC qrels, {_TREC}"))
+
+
+def find_pair(path: Path, question: str, span: str) -> str | None:
+    """File and line of a judgment, None where it is not there. Reads the file; meant for a few first offenders."""
+    return next((f"{path}, line {number}" for number, found, passage, _, _ in _rows(path, _shape(path))
+                 if found == question and passage == span), None)
 
 
 @dataclass(frozen=True)
@@ -80,9 +92,15 @@ def _shape(path: Path) -> _Shape:
             continue
         parts = [_bare(part.strip()) for part in line.split("\t")]
         loose = tuple(_bare(part) for part in split_fields(line))
-        header = tuple(part.lower() for part in loose) in _HEADERS
+        header = is_header(loose)
         return _Shape(len(parts) == 3, number if header else 0, has_bom(path), number - 1, line)
     raise DataError(f"{path}: empty; a line is '{_TREC}' (TREC) or {_BEIR} (BEIR)")
+
+
+def is_header(fields: Sequence[str]) -> bool:
+    """Whether the fields of a first line name the columns of qrels; what the grade is called does not matter."""
+    names = [field.lower() for field in fields]
+    return len(names) in (3, 4) and names[0] in _QUESTION_NAMES and names[-2] in _PASSAGE_NAMES
 
 
 def _plain(path: Path, shape: _Shape) -> tuple[pa.Table, list[Note]] | None:
@@ -165,10 +183,34 @@ def _distinct(path: Path, shape: _Shape, table: pa.Table) -> tuple[pa.Table, lis
     return table.filter(pa.array(keep)), [Note("repeated_judgment", len(again), f"{path}, line {again[0]}")]
 
 
-def _grade_notes(path: Path, grade: np.ndarray) -> list[Note]:
+def _grade_notes(path: Path, shape: _Shape, grade: np.ndarray) -> list[Note]:
     unjudged, below = int((grade == UNJUDGED).sum()), int((grade < UNJUDGED).sum())
     notes = [Note("unjudged_grade", unjudged, str(path), "-1")] if unjudged else []
-    return notes + ([Note("negative_grade", below, str(path), str(grade.min()))] if below else [])
+    notes += [Note("negative_grade", below, str(path), str(grade.min()))] if below else []
+    odd = (grade < GRADES[0]) | (grade > GRADES[1])
+    if odd.any():
+        number, value = next((number, value) for number, _, _, value, _ in _rows(path, shape)
+                             if not GRADES[0] <= value <= GRADES[1])
+        notes.append(Note("odd_grade", int(odd.sum()), f"{path}, line {number}", str(value)))
+    return notes
+
+
+def threshold_of(path: Path, grades: list[int], relevant_from: int | None) -> int:
+    """The smallest grade that counts as relevant, as read_qrels takes it; same errors."""
+    if relevant_from is not None and relevant_from < 1:
+        raise UsageError(f"--relevant-from {relevant_from}: grade 0 means not relevant; use 1 or more")
+    return _threshold(path, np.array(grades), relevant_from)
+
+
+def judgments_of(questions: list[str], spans: list[str], grades: list[int | None],
+                 threshold: int) -> tuple[pa.Table, pa.Table]:
+    """Distinct pairs with a grade, or None where they are simply named as gold -> tables judgments and gold."""
+    table = pa.table({"question_id": pa.array(questions, pa.string()), "span_id": pa.array(spans, pa.string())})
+    judgments = _judgments(table, np.array([threshold if grade is None else grade for grade in grades]), threshold)
+    graded = pa.array(grades, pa.int32())
+    judgments = judgments.set_column(judgments.schema.get_field_index("grade"), schema_of("judgments").field("grade"),
+                                     graded)
+    return judgments, gold_of(judgments)
 
 
 def _threshold(path: Path, grade: np.ndarray, relevant_from: int | None) -> int:

@@ -1,9 +1,9 @@
-"""A labelled set from anywhere -> LabelledSet: a published version, a BEIR folder, or TREC qrels with their texts."""
+"""A labelled set from anywhere -> LabelledSet: a published version, a BEIR folder, qrels, or a file of examples."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -38,11 +38,17 @@ class LabelledSet:
 
     ``judgments`` holds every judged pair, ``gold`` the relevant ones; ``load_corpus`` reads the texts on demand
     (None where the set has none).
+
+    Attributes:
+        mapping: what the reader took for what, a line each, for people to check.
+        locate: (question_id, span_id) -> file and line of that label, None where not known.
+        changed: pairs whose passage no longer holds the text that was labelled.
+        labels: who labelled what, where known: question_id, span_id, assessor, grade.
     """
 
     name: str
     version: str | None
-    kind: str  # published | beir | trec
+    kind: str  # published | beir | trec | examples
     judgments: pa.Table
     gold: pa.Table
     questions: pa.Table | None = None
@@ -50,6 +56,10 @@ class LabelledSet:
     notes: tuple[Note, ...] = ()
     relevant_from: int | None = None
     load_corpus: Callable[[], Corpus] | None = None
+    mapping: tuple[str, ...] = ()
+    locate: Callable[[str, str], str | None] | None = None
+    changed: tuple[tuple[str, str], ...] = ()
+    labels: pa.Table | None = None
 
     @cached_property
     def corpus(self) -> Corpus | None:
@@ -63,30 +73,34 @@ class LabelledSet:
 
 
 def load_set(path: Path | None, *, qrels: Path | None = None, questions: Path | None = None,
-             corpus: Path | None = None, relevant_from: int | None = None) -> LabelledSet:
+             corpus: Path | None = None, relevant_from: int | None = None, labels: Path | None = None) -> LabelledSet:
     """A labelled set from wherever it lies -> LabelledSet.
 
     Args:
-        path: a published version, a BEIR folder (corpus.jsonl, queries.jsonl, qrels/*.tsv) or a qrels file.
+        path: a published version, a BEIR folder (corpus.jsonl, queries.jsonl, qrels/*.tsv), a qrels file, or a file
+            of questions with gold ids or texts (JSON, JSON lines, CSV; Ragas, LlamaIndex, LangSmith or one's own).
         qrels: judgments in a file of their own; in a BEIR folder, instead of its qrels/test.tsv.
         questions: texts of the questions (JSONL or TSV).
         corpus: texts of the passages (JSONL).
         relevant_from: smallest grade that counts as relevant; needed where grades go above 1.
+        labels: who labelled what (a header names question, passage, assessor, grade); in a BEIR folder, found.
 
     Raises:
         UsageError: neither ``path`` nor ``qrels``, or files beside a published version, which has its own.
         DataError: a file that cannot be read; a folder that is neither kind.
     """
     from goldset.formats.beir import find_file, find_qrels, is_beir, read_foreign
+    from goldset.formats.examples import is_examples, read_examples, refuse
     from goldset.formats.published import is_published, read_published, versions_in
+    from goldset.formats.raters import find_labels
 
     if path is None and qrels is None:
         raise UsageError("no labelled set; name a published version, a BEIR folder, or --qrels FILE")
     if path is not None and path.is_dir():
         if is_published(path):
-            if qrels or questions or corpus or relevant_from is not None:
+            if qrels or questions or corpus or labels or relevant_from is not None:
                 raise UsageError(f"{path} is a published version and brings its own judgments, texts and threshold; "
-                                 "leave out --qrels, --questions, --corpus and --relevant-from")
+                                 "leave out --qrels, --questions, --corpus, --labels and --relevant-from")
             return read_published(path)
         if versions := versions_in(path):
             raise DataError(f"{path}: holds the versions {', '.join(versions)}; name one, "
@@ -94,12 +108,28 @@ def load_set(path: Path | None, *, qrels: Path | None = None, questions: Path | 
         if not is_beir(path) and qrels is None:
             raise DataError(f"{path}: neither a published version (manifest.json) nor a BEIR folder (qrels/); "
                             "name one of them, or --qrels FILE")
-        return read_foreign(qrels or find_qrels(path), questions=questions or find_file(path, "queries.jsonl"),
+        found = labels or find_labels(path)
+        read = read_foreign(qrels or find_qrels(path), questions=questions or find_file(path, "queries.jsonl"),
                             corpus=corpus or find_file(path, "corpus.jsonl"), name=path.resolve().name, kind="beir",
                             relevant_from=relevant_from)
+        return with_labels(read, found)
     if path is not None and qrels is not None:
         raise UsageError(f"{path} and --qrels {qrels}: name one set of judgments")
     file = qrels or path
     assert file is not None, "one of the two is there"
+    if is_examples(file):
+        refuse(file, questions)
+        return with_labels(read_examples(file, corpus=corpus, relevant_from=relevant_from), labels)
     name = file.name.removesuffix(".gz").rsplit(".", 1)[0]
-    return read_foreign(file, questions=questions, corpus=corpus, name=name, kind="trec", relevant_from=relevant_from)
+    return with_labels(read_foreign(file, questions=questions, corpus=corpus, name=name, kind="trec",
+                                    relevant_from=relevant_from), labels)
+
+
+def with_labels(labelled: LabelledSet, path: Path | None) -> LabelledSet:
+    """The set with the table of who labelled what; unchanged without a file."""
+    from goldset.formats.raters import read_labels
+
+    if path is None:
+        return labelled
+    table, said = read_labels(path)
+    return replace(labelled, labels=table, mapping=(*labelled.mapping, said))

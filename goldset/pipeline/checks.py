@@ -86,16 +86,21 @@ def facts(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 def audit_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, logs: Path | None = None, logs_text: str = "text",
               eval_k: int | None = None, retrieve_k: int | None = None, serving_k: int | None = None,
-              served: str | None = None, with_dense: bool = False, families: Mapping[str, str] | None = None,
+              served: str | None = None, retrieved: str | None = None, with_dense: bool = False,
+              families: Mapping[str, str] | None = None,
               quiet: bool = False) -> Outcome:
     """Audit a set that anybody made -> Outcome, with recall at the k that are known."""
     from goldset.audit import audit_set
     from goldset.formats.resolve import resolve_run
 
     tables = dict(runs)
-    served = served or next(iter(tables), None)
+    served = served or next((name for name in tables if name != retrieved), None)
     if served is not None and served not in tables:
         raise UsageError(f"--served {served}: no run of that name; {nearest(served, tables)}")
+    if retrieved is not None and (retrieved not in tables or retrieved == served):
+        others = [name for name in tables if name != served]
+        named = nearest(retrieved, others) if others else "give it with --run NAME=FILE"
+        raise UsageError(f"--retrieved {retrieved}: it must be a --run other than the served one; {named}")
     asked = labelled.judgments if labelled.questions is None else labelled.questions
     names = asked.column("question_id").unique().to_pylist()
     for name, run in tables.items():
@@ -103,7 +108,8 @@ def audit_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, logs: Path
     if with_dense:
         tables["dense"] = dense_run(labelled, quiet=quiet)
     findings = audit_set(labelled, tables, families=families, eval_k=eval_k, retrieve_k=retrieve_k, serving_k=serving_k,
-                         served_system=served, log_questions=read_questions(logs, logs_text) if logs else None,
+                         served_system=served, retrieved_system=retrieved,
+                         log_questions=read_questions(logs, logs_text) if logs else None,
                          quiet=quiet)
     return Outcome(labelled, findings, _scores(labelled, tables, [serving_k, retrieve_k, eval_k]))
 

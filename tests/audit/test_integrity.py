@@ -35,7 +35,8 @@ def test_c06_gold_outside_the_corpus_puts_a_ceiling_on_recall(make_set: MakeSet)
     rows = findings(make_set({"q1": ["d1", "gone"], "q2": ["d1", "d2"]}, passages={"d1": "a", "d2": "b"}))
     row = rows["all", "stale"]
     assert (row["verdict"], row["measured"]) == ("fail", 0.25)
-    assert "1 of 4 gold passages not in the corpus (first 'gone')" in row["message"]
+    assert row["message"].startswith("1 of 4 gold passages are not in the corpus as they were labelled (missing 1, "
+                                     "changed 0; first 'gone')")
     assert "cannot exceed 0.750" in row["message"]
 
 
@@ -49,6 +50,57 @@ def test_without_gold_nothing_else_is_checked(make_set: MakeSet) -> None:
     table = audit_set(make_set({}, not_relevant=[("q1", "d1")]), {})
     assert [row["reason"] for row in table.to_pylist()] == ["no_gold"]
     assert overall(table) == "fail"
+
+
+def test_c06_the_first_offender_has_file_and_line(tmp_path: Path) -> None:
+    corpus, qrels = tmp_path / "corpus.jsonl", tmp_path / "qrels.txt"
+    corpus.write_text('{"_id": "d1", "text": "a b"}\n')
+    qrels.write_text("q1 0 d1 1\n\nq2 0 gone 1\n")
+    row = findings(load_set(qrels, corpus=corpus))["all", "stale"]
+    assert f"(missing 1, changed 0; first 'gone', {qrels}, line 3)" in row["message"]
+
+
+def test_changed_text_is_stale_and_puts_no_ceiling(make_set: MakeSet) -> None:
+    gold = {f"q{i}": [f"d{i}"] for i in range(40)}
+    labelled = make_set(gold, passages={f"d{i}": f"text {i}" for i in range(40)}, changed=(("q3", "d3"),))
+    row = findings(labelled)["all", "unresolved"]  # 1 of 40 is 2.5 %, below 5 %
+    assert (row["verdict"], row["measured"]) == ("warn", 0.025)
+    assert "missing 0, changed 1; first 'd3'" in row["message"]
+    assert "cannot exceed" not in row["message"]
+
+
+def test_a_perfect_system_has_a_ceiling_at_k(make_set: MakeSet) -> None:
+    # q1 has three gold, at most two of them fit into k = 2; q2 has one: (2/3 + 1)/2 = .833.
+    table = audit_set(make_set({"q1": ["d1", "d2", "d3"], "q2": ["d1"]}), {}, serving_k=2, eval_k=3,
+                      checks=[Integrity()])
+    rows = {row["reason"]: row for row in table.to_pylist()}
+    assert rows["ceiling@2"]["measured"] == pytest.approx(5 / 6)
+    assert "ceiling@3" not in rows  # everything fits
+
+
+def test_gold_on_overlapping_chunks_counts_twice_and_templates_do_not(make_set: MakeSet) -> None:
+    shared, same = "s" * 60 + "h" * 60, "The same notice stands at the head of every page of this handbook. " * 2
+    passages = {"a": "one " * 40 + shared, "b": shared + " two" * 40, "c": "prefix " + "one " * 40 + shared,
+                "t1": same + "first", "t2": same + "second", "short": "s" * 60}
+    rows = findings(make_set({"q1": ["a", "b"], "q2": ["a", "c"], "q3": ["t1", "t2"], "q4": ["a", "short"]},
+                             passages=passages))
+    row = rows["all", "overlap"]
+    assert (row["verdict"], row["measured"]) == ("warn", 2)
+    assert "first: question 'q1', 'b' and 'a'" in row["message"]
+
+
+def test_oversized_gold_names_the_longest(make_set: MakeSet) -> None:
+    rows = findings(make_set({"q1": ["d1"], "q2": ["d2"]}, passages={"d1": "w " * 1000, "d2": "w " * 1001}))
+    assert rows["all", "oversized_gold"]["measured"] == 1
+    assert "longest 'd2', 1001 words" in rows["all", "oversized_gold"]["message"]
+
+
+def test_grades_that_no_scale_uses_are_noted_with_their_line(tmp_path: Path) -> None:
+    qrels = tmp_path / "qrels.txt"
+    qrels.write_text("q1 0 a 1\nq1 0 b -7\nq1 0 c 100\n")
+    row = findings(load_set(qrels, relevant_from=1))[str(qrels), "note:odd_grade"]
+    assert (row["verdict"], row["measured"]) == ("warn", 2)
+    assert row["message"].startswith(f"{qrels}, line 2: grades outside -2 to 10")
 
 
 def test_twins_duplicates_and_empty_gold_are_counted(make_set: MakeSet) -> None:

@@ -114,3 +114,27 @@ def test_a_list_shorter_than_k_does_not_measure_it(measured: Measured) -> None:
 def test_a_served_system_without_a_run_is_refused(measured: Measured) -> None:
     with pytest.raises(UsageError, match="served system 'prodction' has no run; did you mean 'production'"):
         measured(eval_k=5, serving_k=5, served_system="prodction")
+
+
+def test_the_gap_is_split_into_retrieval_and_rerank_loss(make_set: MakeSet, make_run: MakeRun) -> None:
+    # Gold at retrieved rank 1 (8 questions), 5 (8), 15 (4). k_e 20, k_r 10, k_f 3. The reranker brings rank 5 to rank 2
+    # in four questions and drops it in the other four. R_ret(20) = 1, R_ret(10) = .8, R_served(3) = 12/20 = .6.
+    names = [f"q{i:02}" for i in range(20)]
+    places = [1] * 8 + [5] * 8 + [15] * 4
+    gold = {name: [f"{name}-{place}"] for name, place in zip(names, places, strict=True)}
+    retrieved = {name: [f"{name}-{rank}" for rank in range(1, 21)] for name in names}
+    served = {name: [f"{name}-{rank}" for rank in ((1, 5, 2) if i < 12 else (1, 2, 3))] for i, name in enumerate(names)}
+    runs = {"raw": make_run("raw", retrieved), "production": make_run("production", served)}
+    facts: dict[str, Any] = {"eval_k": 20, "retrieve_k": 10, "serving_k": 3, "served_system": "production"}
+    table = audit_set(make_set(gold), runs, checks=[KMismatch()], retrieved_system="raw", **facts)
+    rows = {(row["subject"], row["reason"]): row for row in table.to_pylist()}
+    assert rows["production", "mismatch"]["measured"] == pytest.approx(0.4)
+    assert rows["production", "retrieval_loss"]["measured"] == pytest.approx(0.2)
+    assert rows["production", "rerank_loss"]["measured"] == pytest.approx(0.2)
+    assert "recall@10 of raw against recall@3 of production" in rows["production", "rerank_loss"]["message"]
+    # Without the list before reranking the served one is too short for the quoted k: no gap, and no split is claimed.
+    alone = audit_set(make_set(gold), runs, checks=[KMismatch()], **facts).to_pylist()
+    assert not any(row["reason"].endswith("_loss") for row in alone)
+    assert [row["measured"] for row in alone if row["reason"] == "mismatch"] == [None]
+    with pytest.raises(UsageError, match="retrieved system 'rwa' has no run"):
+        audit_set(make_set(gold), runs, retrieved_system="rwa")

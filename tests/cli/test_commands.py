@@ -260,7 +260,9 @@ def test_audit_writes_a_page(goldset: Goldset, beir: Path, tmp_path: Path) -> No
     assert document["schema"] == "goldset.audit/1"
     assert {row["check"] for row in document["findings"]} == {"integrity", "circularity", "leakage", "k_mismatch",
                                                                "completeness"}
-    assert done.err == f"report: {page}\n"
+    read, written = done.err.splitlines()
+    assert read.startswith(f"read {beir}")
+    assert written == f"report: {page}"
     assert "http" not in page.read_text(encoding="utf-8").split("<body", 1)[0]  # nothing is fetched
 
 
@@ -326,3 +328,22 @@ def test_help_of_every_command(goldset: Goldset) -> None:
         done = goldset(name, "--help")
         assert done.code == 0
         assert summary in " ".join(done.out.split())
+
+
+def test_a_baseline_lets_known_faults_pass_and_names_new_ones(goldset: Goldset, beir: Path, tmp_path: Path) -> None:
+    earlier = tmp_path / "previous.json"
+    arguments = ["audit", beir, "--run", f"good={beir / 'good.run'}", "--serving-k", "1"]
+    done = goldset(*arguments, "--eval-k", "1", "--json")
+    earlier.write_text(done.out)
+    quoted_deeper = [*arguments, "--eval-k", "4"]
+    assert goldset(*quoted_deeper).code == 1
+    done = goldset(*quoted_deeper, "--baseline", earlier)
+    assert done.code == 1
+    assert f"new since {earlier}: k_mismatch (good): fail" in done.err
+    earlier.write_text(goldset(*quoted_deeper, "--json").out)
+    done = goldset(*quoted_deeper, "--baseline", earlier)
+    assert (done.code, "new since" in done.err) == (0, False)
+    assert goldset(*quoted_deeper, "--baseline", earlier, "--fail-on", "warn").code == 0
+    done = goldset(*arguments, "--retrieved", "raw")
+    assert (done.code, done.complaint) == (
+        2, "--retrieved raw: it must be a --run other than the served one; give it with --run NAME=FILE")

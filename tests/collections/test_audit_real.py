@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pytest
 
 from goldset.audit import audit_set, decides
+from goldset.audit.integrity import Integrity
 from goldset.formats.sets import Corpus, LabelledSet, load_set
 from goldset.formats.trec import read_run
 from goldset.schemas import from_rows
@@ -122,6 +123,33 @@ def test_classics_are_acquitted_towards_bm25(name: str) -> None:
     rows = audit_set(load_set(COLLECTIONS / name, relevant_from=1), {}).to_pylist()
     words = [row["reason"] for row in rows if row["check"] == "circularity" and decides("circularity", row["reason"])]
     assert words == ["healthy"]
+
+
+def integrity(name: str, **options: Any) -> dict[tuple[str, str], dict[str, Any]]:
+    table = audit_set(load_set(COLLECTIONS / name, **options), {}, checks=[Integrity()])
+    return {(row["subject"], row["reason"]): row for row in table.to_pylist()}
+
+
+def test_copied_second_labels_are_noticed() -> None:
+    # Its README: 562 pairs have two labels, all agree, and one person is the second on every such pair.
+    rows = integrity("haystack-rating-party", relevant_from=2)
+    (copied,) = [row for (_, reason), row in rows.items() if reason == "copied_labels"]
+    assert (copied["verdict"], copied["n"]) == ("warn", 562)
+    assert "no pair was labelled by two people independently" in rows["assessors", "agreement"]["message"]
+
+
+def test_cranfields_pooled_but_not_judged_documents_are_shown() -> None:
+    # Its README: code -1 stands in 225 rows, exactly one a query; the file with the original codes keeps them.
+    codes = COLLECTIONS / "cranfield" / "qrels" / "original-codes.tsv"
+    first = next(number for number, line in enumerate(codes.read_text().splitlines(), 1) if line.endswith("\t-1"))
+    row = integrity("cranfield", qrels=codes, relevant_from=1)["all", "unjudged"]
+    assert row["measured"] == 225
+    assert f"original-codes.tsv, line {first})" in row["message"]
+
+
+def test_gold_that_overlaps_or_is_a_whole_book_is_told() -> None:
+    assert integrity("mtrag")["all", "overlap"]["measured"] >= 10
+    assert integrity("chunk-spans")["all", "oversized_gold"]["measured"] == 5
 
 
 def pieces(text: str, words: int) -> list[tuple[int, int]]:

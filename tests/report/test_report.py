@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from goldset.audit import LIMITS, finding
+from goldset.errors import DataError
 from goldset.report import (
     headline,
+    newly_convicted,
+    read_audit_json,
     render_html,
     render_json,
     render_measurements,
@@ -186,3 +190,40 @@ def test_plot_takes_its_colours_from_the_page() -> None:
     assert "currentColor" in svg
     assert re.findall(r"#[0-9a-f]{6}", svg) == []
     assert ">share<" in svg
+
+
+def verdicts(**given: str) -> pa.Table:
+    words = {"fail": "truncated", "warn": "low", "pass": "healthy", "insufficient": "too_few"}
+    return from_rows("findings", [finding("circularity", name, words[verdict], n=60, message="m")
+                                  for name, verdict in given.items()])
+
+
+@pytest.mark.parametrize(("before", "now", "fail", "warn"), [
+    ("fail", "fail", False, False),
+    ("pass", "fail", True, True),
+    ("insufficient", "fail", True, True),  # not measured is not convicted
+    ("warn", "fail", True, True),
+    ("fail", "warn", False, False),  # it got better
+    ("pass", "warn", False, True),
+    ("pass", "insufficient", False, False),
+])
+def test_only_what_is_newly_convicted_counts(before: str, now: str, fail: bool, warn: bool) -> None:
+    earlier = verdicts(a=before, b="fail").to_pylist()
+    found = verdicts(a=now, b="fail")
+    assert newly_convicted(found, earlier, from_verdict="fail") == ([f"circularity (a): {now}"] if fail else [])
+    assert newly_convicted(found, earlier, from_verdict="warn") == ([f"circularity (a): {now}"] if warn else [])
+    # A system that the earlier audit did not know is new.
+    assert newly_convicted(verdicts(c="fail"), earlier, from_verdict="fail") == ["circularity (c): fail"]
+
+
+def test_a_baseline_is_an_audits_json(findings: pa.Table, tmp_path: Path) -> None:
+    path = tmp_path / "audit.json"
+    path.write_text(json.dumps(render_json(findings)))
+    assert len(read_audit_json(path)) == len(findings)
+    for content, says in (("{", "not an audit's JSON"), ('{"schema": "goldset.recall/1"}', "schema 'goldset.recall/1'"),
+                          ("[]", "schema 'None'")):
+        path.write_text(content)
+        with pytest.raises(DataError, match=says):
+            read_audit_json(path)
+    with pytest.raises(DataError, match="no such file; keep one with"):
+        read_audit_json(tmp_path / "none.json")
