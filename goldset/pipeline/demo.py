@@ -65,7 +65,8 @@ def tell(*, keep: str | Path | None = None, runner: Runner = plain, say: Say = s
 
     show(story.heading(4, "The published version, audited in its turn"))
     show(published.brief())
-    show(story.own_weakness(published))
+    if weakness := story.own_weakness(published):
+        show(weakness)
 
     show(story.heading(5, "Before and after: what the old headline was made of"))
     steps = runner("before-and-after", lambda: corrections(

@@ -25,7 +25,7 @@ ASIDE = {
 }
 PROPERTIES = """\
   circularity    did the scored system choose its own right answers?
-  leakage        were the questions written from the passages that answer them?
+  leakage        were the questions written from the passages that answer them? (AUC: 0.5 would be no)
   k mismatch     is recall quoted at more results than the reader gets?
   completeness   are there right answers that nobody has labelled?"""
 
@@ -38,13 +38,15 @@ def heading(number: int, title: str) -> str:
 def opening(old: LabelledSet, config: Config) -> str:
     """What is audited, and what the words mean."""
     scoring = config.scoring
-    return _paragraph(
+    what = _paragraph(
         "Everything here is invented: the support handbook of a product that does not exist, six weeks of its search "
         f"log, and the readers' answers. A team has a labelled set: {len(old.gold)} questions that a model wrote from "
         "passages of the handbook, and for each one right passage, the gold, looked for among the first 10 results of "
         f"their search in production. The headline is recall@{scoring.evaluated_k}: the share of the gold that stands "
-        f"among the first {scoring.evaluated_k} results. Readers get the first {scoring.served_k}."
-    ) + f"\n\nThe audit first looks whether ids resolve (integrity), then for four ways to flatter:\n{PROPERTIES}\n"
+        f"among the first {scoring.evaluated_k} results. Readers get the first {scoring.served_k}.")
+    words = _paragraph("The audit looks whether ids resolve (integrity), then for four ways to flatter. In its words a "
+                       "span is a passage, and k the number of results that count.")
+    return f"{what}\n\n{words}\n\n{PROPERTIES}\n"
 
 
 def rebuilt(config: Config, artifacts: Artifacts, progress: Mapping[str, Any]) -> str:
@@ -65,29 +67,29 @@ def rebuilt(config: Config, artifacts: Artifacts, progress: Mapping[str, Any]) -
         "judge      how similar a small language model finds question and passage; it marks "
         f"{sum(map(bool, verdicts)):,} of {len(verdicts):,} pairs as likely answers. It is declared weak, and it only "
         "sorts the reading: each label is a person's.",
-        *(f"           {sentence}" for sentence in judge_dependence(config)),
+        f"           {judge_dependence(config)}",
         f"queue      {progress['items']:,} pairs to read first: all that the judge marked, and a sample of what it "
         "rejected.",
     ]
     return "\n".join(_hang(line) for line in lines)
 
 
-def judge_dependence(config: Config) -> list[str]:
+def judge_dependence(config: Config) -> str:
     """Systems that share the judge's model, and what that means."""
     from goldset.judges import independence
 
     found = independence(config.judge.family, {name: config.family(name) for name in config.systems})
-    return [*found, "(what these overlook, the judge overlooks too)"] if found else []
+    return f"{'; '.join(found)} (what these overlook, it overlooks too)." if found else ""
 
 
 def answered(progress: Mapping[str, Any]) -> str:
     """How the queue was worked off."""
     people = ", ".join(f"{name} {row['answered']:,}" for name, row in sorted(progress["assessors"].items()))
     return _paragraph(
-        f"Three recorded people answered {progress['answered']:,} of {progress['items']:,} items in "
-        f"{progress['waves']} waves ({people}). The later waves hold what the answers made necessary: everything for a "
-        "question still without an answer, a second reader for each yes, a third where two differ. "
-        f"{progress['open']} open, {progress['conflicts']} conflicts left: the queue is closed.")
+        f"{progress['answered']:,} of {progress['items']:,} items answered in {progress['waves']} waves ({people}). "
+        "Later waves hold what the answers made necessary: all passages for a question still without an answer, a "
+        "second reader for each yes, a third where two differ. "
+        f"{progress['open']} open, {progress['conflicts']} conflicts left.")
 
 
 def measured_judge(published: Published) -> str:
