@@ -74,7 +74,7 @@ def tell(*, keep: str | Path | None = None, runner: Runner = plain, say: Say = s
         split_runs(artifacts.table("run"), config.systems)[scoring.system], evaluated=evaluated, served=served))
     table = story.table(steps)
     show(table)
-    show(story.corrected(published.outcome.measurements, scoring.system, served))
+    show(story.corrected(published, scoring.system, served))
     show(story.reading(published))
     show(story.closing(folder, folder / published.path.relative_to(folder.resolve()) / "report.html"))
     return Story(published.manifest["content_hash"], table)

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from goldset.config import Config
 from goldset.formats.sets import LabelledSet
 
@@ -131,20 +129,24 @@ def table(steps: list[Step]) -> str:
                               "a question\nwithout one is left out."])
 
 
-def corrected(measurements: pa.Table | None, system: str, k: int) -> str:
-    """Recall at the served k, what the sampled rejections stand for, and the floor."""
+def corrected(published: Published, system: str, k: int) -> str:
+    """Recall at the served k, its floor, and what the sampled rejections stand for."""
+    measurements, sampling = published.outcome.measurements, published.manifest["sampling"]
     rows = {row["measure"]: row for row in (measurements.to_pylist() if measurements is not None else [])
             if row["system"] == system and row["k"] == k and row["slice"] == "all"}
     lines = []
-    for name, said in (("recall", f"recall of {system} at {k}"),
-                       ("recall_floor", "floor: questions without a known answer count as misses"),
-                       ("recall_micro_naive", "all gold in one pot, as labelled"),
-                       ("recall_micro", "the same, with what the judge's rejections still hold")):
+    for name, said in (("recall", f"recall of {system} at {k}, mean of the questions"),
+                       ("recall_floor", "floor: a question without a known answer is a miss"),
+                       ("recall_micro_naive", "all gold in one pot"),
+                       ("recall_micro", "the same, with what is left in the rejections")):
         row = rows.get(name)
         if row and row["value"] is not None:
             ends = f" (95 % {row['low']:.3f} to {row['high']:.3f})" if row["low"] is not None else ""
-            lines.append(f"  {said:<56} {row['value']:.3f}{ends}")
-    return "\n".join(["", *lines, "All of it is relative to the pool: what no system returned, nobody has read."])
+            lines.append(f"  {said:<50} {row['value']:.3f}{ends}")
+    return "\n".join(["", *lines, _paragraph(
+        f"People read a sample of {sampling['sampled']:,} of the judge's {sampling['rejections']:,} rejections and "
+        f"found {sampling['found']} that answer after all; each stands for many, hence the wide interval. All of it is "
+        "relative to the pool: what no system returned, nobody has read.")])
 
 
 def reading(published: Published) -> str:
