@@ -23,7 +23,7 @@ ASIDE = {
 }
 PROPERTIES = """\
   circularity    did the scored system choose its own right answers?
-  leakage        were the questions written from the passages that answer them? (AUC: 0.5 would be no)
+  leakage        were the questions written from the passages that answer them? (AUC 0.5: no)
   k mismatch     is recall quoted at more results than the reader gets?
   completeness   are there right answers that nobody has labelled?"""
 
@@ -142,7 +142,7 @@ def corrected(published: Published, system: str, k: int) -> str:
         row = rows.get(name)
         if row and row["value"] is not None:
             ends = f" (95 % {row['low']:.3f} to {row['high']:.3f})" if row["low"] is not None else ""
-            lines.append(f"  {said:<50} {row['value']:.3f}{ends}")
+            lines.append(f"  {said:<52} {row['value']:.3f}{ends}")
     return "\n".join(["", *lines, _paragraph(
         f"People read a sample of {sampling['sampled']:,} of the judge's {sampling['rejections']:,} rejections and "
         f"found {sampling['found']} that answer after all; each stands for many, hence the wide interval. All of it is "
