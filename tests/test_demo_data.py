@@ -10,6 +10,7 @@ import re
 import sys
 from collections import Counter
 from datetime import datetime
+from difflib import SequenceMatcher
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -293,6 +294,16 @@ def test_the_calibration_has_both_classes_and_no_question_of_the_log() -> None:
     assert counts[False] >= 60
     asked = {question_key(row["question"]) for row in rows("labels.jsonl")}
     assert not asked & {question_key(pair["question"]) for pair in pairs}
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("setup-box2", "setup-box3"), ("admin-update-os2", "admin-update-os3"), ("climate-box2", "climate-box3"),
+    ("desk4-windows", "desk5-windows"), ("desk4-mac-linux", "desk5-mac-linux")])
+def test_two_versions_of_the_product_say_almost_the_same(old: str, new: str) -> None:
+    documents = texts()
+    first, second = documents[old].split(), documents[new].split()
+    assert SequenceMatcher(None, first, second, autojunk=False).ratio() > 0.6
+    assert documents[old] != documents[new]
 
 
 def test_it_is_small_and_there_is_a_handbook() -> None:

@@ -54,6 +54,7 @@ def test_init_guesses_log_corpus_calibration_and_run(goldset: Goldset, owned: Pa
     assert (str(log.path), log.text, log.time, log.session, log.agent) == ("queries.jsonl", "q", "ts", "sid", "agent")
     assert config.corpus.documents is not None
     assert (str(config.corpus.documents.path), config.corpus.documents.id) == ("documents.jsonl", "doc_id")
+    assert config.corpus.documents.markup == "markdown", "its pages have headings"
     assert config.judge.kind == "similarity"
     assert config.scoring.system == "production"
     assert "calibration" in (owned / "goldset.toml").read_text()
