@@ -11,12 +11,13 @@ import json
 import re
 import sys
 import tomllib
+from collections import Counter
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from traffic import as_asked, log_lines
 
 from goldset.config import CorpusConfig
 from goldset.corpus import build_corpus
@@ -33,14 +34,11 @@ from goldset.text import question_id, question_key, tokenize, unit_hash
 HERE = Path(__file__).resolve().parent
 READERS = ("anna", "ben")
 ADJUDICATOR = "carol"
-FIRST_DAY = datetime(2026, 9, 20, tzinfo=UTC)
-DAYS = 42
 DEPTH = 50  # of production's runs
 GOLD_WITHIN = 10  # the old set's gold was looked for in so many of production's results
-AGENTS = ("web", "web", "web", "app-ios", "app-android", "desk-3.6")
 
 _MARK = re.compile(r"\{\{f:([a-z0-9,-]+)\|(.*?)\}\}", re.DOTALL)
-_PART = re.compile(r"\{\{> ([a-z]+)\}\}")
+_PART = re.compile(r"\{\{> ([a-z0-9-]+)\}\}")
 _LIST_MARK = re.compile(r"(?:- |\d+\. )")
 # What production throws away before it searches; it also cuts a plural s.
 _STOP_WORDS = """a an and are as at be by can do does for from get how i if in is it my of on or our so that the there
@@ -108,48 +106,20 @@ def _whole(text: str, bounds: list[tuple[int, int]], start: int, end: int, path:
                     f"{[text[low:high] for low, high in touched]}")
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """One of the sources."""
-    return tomllib.loads(path.read_text(encoding="utf-8"))
+def read_all(source: Path, name: str) -> dict[str, Any]:
+    """``name.toml`` and its continuations ``a-name.toml``, ``b-name.toml`` …, their lists one after the other."""
+    found: dict[str, Any] = {}
+    for path in sorted(source.glob(f"*{name}.toml"), key=lambda path: (len(path.name), path.name)):
+        if not re.fullmatch(rf"(?:[a-z]-)?{name}\.toml", path.name):
+            continue
+        for key, value in tomllib.loads(path.read_text(encoding="utf-8")).items():
+            found[key] = found.get(key, []) + value if isinstance(value, list) else value
+    return found
 
 
 def masked(text: str) -> str:
     """A question as the rebuild stores it."""
     return mask(text)[0]
-
-
-def log_lines(questions: list[dict[str, Any]], other: dict[str, Any]) -> list[str]:
-    """Entries -> lines of the query log, by time; damaged lines where the source puts them."""
-    rows: list[tuple[datetime, str, str, str]] = []
-    for entry in questions:
-        for text, asked in zip(entry["texts"], entry["asked"], strict=True):
-            rows += [_visit(text, number) for number in range(asked)]
-    for entry in other["chatter"]:
-        rows += [_visit(entry["text"], number) for number in range(entry["count"])]
-    for entry in other["followup"]:
-        when, _, session, agent = min(row for row in rows if row[1] == entry["after"])
-        rows.append((when + timedelta(seconds=37), entry["text"], session, agent))
-    bot = other["bot"]
-    start = datetime.fromisoformat(bot["first"])
-    rows += [(start + timedelta(hours=bot["hours"] * n), bot["text"], bot["session"], bot["agent"])
-             for n in range(bot["count"])]
-    lines = [json.dumps({"q": text, "ts": when.strftime("%Y-%m-%dT%H:%M:%SZ"), "sid": session, "agent": agent},
-                        ensure_ascii=False) for when, text, session, agent in sorted(rows)]
-    for entry in sorted(other["damaged"], key=lambda entry: -int(entry["after"])):
-        lines.insert(entry["after"], entry["line"])
-    return lines
-
-
-def _visit(text: str, number: int) -> tuple[datetime, str, str, str]:
-    """(time, text, session, agent) of one event: some session of some day, few of them at weekends."""
-    day = int(unit_hash("demo day", text, number) * DAYS)
-    if (FIRST_DAY + timedelta(days=day)).weekday() >= 5 and unit_hash("demo weekend", text, number) < 0.8:
-        day = 1 + (day + int(unit_hash("demo moved", text, number) * 5)) % 5 + 7 * (day // 7)
-    session = f"s{day:02d}{int(unit_hash('demo slot', text, number) * 4)}"
-    opened = 7 * 3600 + int(unit_hash("demo opened", session) * 11 * 3600)
-    asked = opened + int(unit_hash("demo asked", text, number) * 900)
-    agent = AGENTS[int(unit_hash("demo agent", session) * len(AGENTS))]
-    return FIRST_DAY + timedelta(days=min(day, DAYS - 1), seconds=asked), text, session, agent
 
 
 def label_rows(questions: list[dict[str, Any]], cases: list[dict[str, Any]], book: Handbook) -> list[dict[str, Any]]:
@@ -277,11 +247,12 @@ def calibration_rows(entries: list[dict[str, Any]], spans: list[dict[str, Any]],
 def build(out: Path, source: Path = HERE / "source") -> None:
     """Write all derived files into a folder."""
     book = read_handbook(source)
-    asked = read_toml(source / "questions.toml")
-    questions = asked["question"]
+    asked = read_all(source, "questions")
+    questions = as_asked(asked["question"])
     wordings = [masked(text) for entry in questions for text in entry["texts"]]
     if len({question_key(text) for text in wordings}) != len(wordings):
-        raise DataError("questions.toml: a wording stands there twice")
+        twice = [text for text, count in Counter(map(question_key, wordings)).items() if count > 1]
+        raise DataError(f"questions.toml: these wordings stand there twice: {twice}")
 
     write_jsonl(out / "documents.jsonl", book.documents)
     config = CorpusConfig.model_validate({"documents": {"path": out / "documents.jsonl", "markup": "markdown"},
@@ -293,13 +264,13 @@ def build(out: Path, source: Path = HERE / "source") -> None:
     spans = canonical_spans(documents=corpus.documents, chunks=corpus.chunks).spans.to_pylist()
     production = Production(chunks)
 
-    write_text(out / "queries.jsonl", "\n".join(log_lines(questions, read_toml(source / "log.toml"))) + "\n")
+    write_text(out / "queries.jsonl", "\n".join(log_lines(questions, read_all(source, "log"))) + "\n")
     write_jsonl(out / "labels.jsonl",
-                label_rows(questions, read_toml(source / "disagreements.toml")["case"], book))
+                label_rows(questions, read_all(source, "disagreements")["case"], book))
     write_jsonl(out / "calibration.jsonl", calibration_rows(asked["calibration"], spans, book, production, chunks))
     write_run(production.run({question_id(text): text for text in wordings}), out / "production.run.gz")
 
-    old = old_set(read_toml(source / "old_questions.toml")["old"], chunks, book, production)
+    old = old_set(read_all(source, "old_questions")["old"], chunks, book, production)
     write_jsonl(out / "old_set" / "corpus.jsonl",
                 [{"_id": chunk["chunk_id"], "title": "", "text": chunk["text"]} for chunk in chunks])
     write_jsonl(out / "old_set" / "queries.jsonl", [{"_id": name, "text": text} for name, text, _ in old])

@@ -17,6 +17,8 @@ from goldset.formats.lines import numbered_bytes
 _ROWS = 200
 _DATA = re.compile(r"\.(jsonl|ndjson|csv)(\.gz)?$")
 _RUN = re.compile(r"\.(run|trec)(\.gz)?$")
+_SIGNS = {"markdown": re.compile(r"^#{1,3} \S", re.MULTILINE),
+          "html": re.compile(r"</(?:p|div|h[1-6]|body|li)>", re.IGNORECASE)}
 _TURNS = {"role", "turn"}
 _PEOPLE = {"session": ("session", "session_id", "sid", "conversation", "conversation_id"),
            "agent": ("agent", "user_agent", "ua", "client"), "user": ("user", "user_id", "uid")}
@@ -64,9 +66,17 @@ def _place(path: Path, found: Guess) -> None:
             found.chunks = (path, place)
             return
         if found.documents is None:
-            found.documents = (path, place)
+            found.documents = (path, {**place, **_markup(columns[place["text"]])})
             return
     found.unused.append(path)
+
+
+def _markup(texts: list[Any]) -> dict[str, str]:
+    """``markup`` where most texts have headings of Markdown, or tags of HTML; readers see them as headings then."""
+    for name, sign in _SIGNS.items():
+        if sum(isinstance(text, str) and bool(sign.search(text)) for text in texts) > len(texts) / 2:
+            return {"markup": name}
+    return {}
 
 
 def _by_column(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
