@@ -37,6 +37,12 @@ def demo_config(keep: Path) -> Config:
     return load_config(resource("configs/demo.toml"), project={"workspace": str(keep.resolve())})
 
 
+def unread_config(keep: Path) -> Config:
+    """The same with a review database of its own: the queue as it was opened, for whoever wants to try the page."""
+    return load_config(resource("configs/demo.toml"), project={"workspace": str(keep.resolve())},
+                       review={"database": f"sqlite:///{keep.resolve() / 'try.sqlite'}"})
+
+
 def tell(*, keep: str | Path | None = None, runner: Runner = plain, say: Say = silent, show: Show = silent) -> Story:
     """Run the story in the folder ``keep`` (default workspace/demo); what is there already is reused."""
     folder = Path(keep) if keep else Path("workspace") / "demo"

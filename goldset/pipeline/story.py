@@ -160,7 +160,8 @@ def reading(published: Published) -> str:
 def closing(folder: Path, report: Path) -> str:
     """Where to look next."""
     return (f"\nReports to open in a browser:\n  {folder / 'old-set.html'}\n  {report}\n"
-            f"The page on which people read, with the same queue:\n  goldset demo --keep {folder} --serve")
+            f"The page on which people read, with the same queue and nothing answered yet:\n"
+            f"  goldset demo --keep {folder} --serve")
 
 
 def _share(row: Mapping[str, Any]) -> str:
