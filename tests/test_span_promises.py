@@ -14,8 +14,10 @@ from goldset.spans.fold import Stretch, fold
 
 Range = tuple[int, int]
 Corpus = tuple[str, list[Range]]
-WORDS = ("tide quay ferry anchor harbour of to the salt rope storm lamps it drifts northward buoy captain keeps a "
-         "ledger caf\u00e9 \U0001f6a2 \u0645\u0631\u0641\u0623 cafe\u0301 \u00e9cole").split()
+WORDS = """
+tide quay ferry anchor harbour of to the salt rope storm lamps it drifts northward buoy captain keeps a ledger
+caf\u00e9 \U0001f6a2 \u0645\u0631\u0641\u0623 cafe\u0301 \u00e9cole
+""".split()  # noqa: SIM905
 
 
 @st.composite
