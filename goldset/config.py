@@ -83,6 +83,9 @@ class CorpusConfig(Section):
     documents: DocumentSource | None = Field(None, description="path, or a table with path and field names")
     chunks: ChunkSource | None = Field(None, description="path, or a table with path and field names")
     chunker: ChunkerConfig | None = Field(None, description="cut the documents ourselves")
+    merge_near_twins: float | None = Field(
+        None, gt=0.5, le=1, description="similarity (of three-word runs, e.g. 0.95) from which spans are judged as "
+        "one; default: near twins are only listed")
 
     @field_validator("documents", "chunks", mode="before")
     @classmethod

@@ -35,7 +35,7 @@ def manifest_of(config: Config, artifacts: Artifacts, tables: dict[str, pa.Table
         "judge": {**artifacts.report("judge")["judge"], "family": config.judge.family, "kind": config.judge.kind},
         "card": judge_card(config, artifacts, queue=queue, labels=labels),
         "agreement": agreement_of(queue, labels), "sampling": {"profile": config.review.profile, **made.sampling},
-        "read_in_full": made.read_in_full, "relevant_from": None,
+        "gold_merged": made.merged, "read_in_full": made.read_in_full, "relevant_from": None,
         "people": {name: progress[name] for name in ("items", "answered", "waves", "assessors", "seconds")},
         "reading": reading_of(config, artifacts, queue),
         "counts": {"questions": len(questions), "draws": sum(questions.column("draws").to_pylist()),

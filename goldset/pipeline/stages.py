@@ -69,10 +69,19 @@ def _corpus_files(config: Config) -> list[Path]:
 
 
 def _spans(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, dict[str, Any]]:
-    from goldset.spans import canonical_spans
+    from goldset.spans import canonical_spans, merge_twins
+    from goldset.spans.neartwins import LISTED, MOST, near_twins
 
     built = canonical_spans(documents=tables["documents"], chunks=tables["chunks"])
-    return {"spans": built.spans, "span_links": built.links}, built.report
+    spans, merge = built.spans, context.config.corpus.merge_near_twins
+    texts = len(spans) - built.report["twins"]
+    if merge is None and texts > MOST:
+        return {"spans": spans, "span_links": built.links}, {**built.report, "near_twins": {"looked_at": 0}}
+    pairs = near_twins(spans, threshold=LISTED if merge is None else min(LISTED, merge))
+    joined = [pair for pair in pairs if merge is not None and pair["similarity"] >= merge]
+    report = {**built.report, "near_twins": {"looked_at": texts, "from": LISTED, "pairs": len(pairs),
+                                             "merged": len(joined), "most_alike": pairs[:50]}}
+    return {"spans": merge_twins(spans, joined) if joined else spans, "span_links": built.links}, report
 
 
 def _questions(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, dict[str, Any]]:
@@ -221,8 +230,9 @@ def _queue(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, di
 
 STAGES: tuple[Stage, ...] = (
     Stage("corpus", (), ("documents", "chunks"), _corpus,
-          lambda config: config.corpus.model_dump(mode="json"), _corpus_files),
-    Stage("spans", ("documents", "chunks"), ("spans", "span_links"), _spans, lambda config: None),
+          lambda config: config.corpus.model_dump(mode="json", exclude={"merge_near_twins"}), _corpus_files),
+    Stage("spans", ("documents", "chunks"), ("spans", "span_links"), _spans,
+          lambda config: config.corpus.merge_near_twins),
     Stage("questions", (), ("questions", "drops"), _questions,
           lambda config: [config.questions.model_dump(mode="json"), config.project.seed, config.project.timezone],
           _question_files),

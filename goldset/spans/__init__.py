@@ -8,6 +8,7 @@
 
 from goldset.spans.canonical import SpanTables, canonical_spans, shared_length
 from goldset.spans.context import context, main_span
+from goldset.spans.neartwins import merge_twins, near_twins
 from goldset.spans.restored import restored_texts
 from goldset.spans.sentences import is_heading, is_table_row, sentences
 from goldset.spans.served import served
@@ -21,6 +22,8 @@ __all__ = [
     "is_heading",
     "is_table_row",
     "main_span",
+    "merge_twins",
+    "near_twins",
     "restored_texts",
     "sentences",
     "served",

@@ -153,7 +153,9 @@ def _cut(anchors: list[Interval], chunks: list[Interval], stretch: Stretch) -> F
         if start >= high:
             # The anchors only touch. A folded chunk may still bridge them and hold a sentence that both break.
             place = _place((high, start), (low, end), holders, stretch) if holders.holds(high - 1, start + 1) else None
-            if place and place[0] is not None and not high <= place[0] <= start:
+            if place and place[0] is None:
+                high = end  # a parent holds the sentence, and it fills both
+            elif place and place[0] is not None and not high <= place[0] <= start:
                 cuts, clean = cuts + 1, clean + 1
                 pieces.append((low, place[0]))
                 low, high = place[0], end

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from goldset.spans.neartwins import aligned
 from goldset.spans.sentences import ink_counts, is_table_row
+from goldset.text import twin_key
 
 HALF = 0.5
 _SLACK = 1e-9  # 0.9 * 10 must not ask for more than nine
@@ -142,6 +145,7 @@ class _Span:
         # Where the text does not fit its offsets (mismatched), every code point of the range counts alike.
         self.fits = len(text) == length
         self.ink = ink_counts(text) if self.fits else np.arange(length + 1)
+        self._blocks: dict[str, list[tuple[int, int, int]]] = {}  # near twin -> what both have
 
     def target(self, evidence: list[Range], threshold: float) -> Target:
         """What must be held: the evidence ranges, or the span."""
@@ -168,18 +172,41 @@ class _Span:
         text = self.text[start - self.start : end - self.start] if self.fits and start >= self.start else ""
         return "\n" not in text and is_table_row(text)
 
-    def mapped(self, twin: _Span, low: int, high: int) -> Range:
-        """The range ``[low, high)`` of a twin's document -> the same text in this span's document."""
+    def mapped(self, twin: _Span, low: int, high: int) -> list[Range]:
+        """The range ``[low, high)`` of a twin's document -> where the same text stands in this span's document."""
         assert self.start is not None
         assert twin.start is not None
         if self.text == twin.text:
-            return low - twin.start + self.start, high - twin.start + self.start
+            return [(low - twin.start + self.start, high - twin.start + self.start)]
+        if self.key != twin.key and self.fits and twin.fits:
+            return self._aligned(twin, low, high)
         # White space or composition differs: the k-th visible character of one is the k-th of the other.
         scale = self.ink[-1] / max(twin.ink[-1], 1)
         before, upto = (int(twin.ink[at - twin.start]) * scale for at in (low, high))
         first = int(np.searchsorted(self.ink, round(before), side="right")) - 1
         last = int(np.searchsorted(self.ink, round(upto), side="left"))
-        return self.start + first, self.start + last
+        return [(self.start + first, self.start + last)]
+
+    @cached_property
+    def key(self) -> str:
+        """What exact twins share."""
+        return twin_key(self.text)
+
+    def _aligned(self, twin: _Span, low: int, high: int) -> list[Range]:
+        """A merged near twin delivers what it has word for word."""
+        assert self.start is not None
+        assert twin.start is not None
+        if twin.span_id not in self._blocks:
+            self._blocks[twin.span_id] = aligned(self.text, twin.text)
+        found: list[Range] = []
+        for ours, theirs, size in self._blocks[twin.span_id]:
+            first, last = max(low - twin.start, theirs), min(high - twin.start, theirs + size)
+            if first < last:
+                start, end = self.start + ours + first - theirs, self.start + ours + last - theirs
+                if found and found[-1][1] == start:
+                    start = found.pop()[0]
+                found.append((start, end))
+        return found
 
 
 class _Places:
@@ -220,7 +247,7 @@ class _Places:
             for twin in self._group[self._group_of[span.span_id]]:
                 if twin is not span and twin.start is not None:
                     for row, low, high in self.chunks_in(twin.doc_id, twin.start, twin.end):
-                        found.append((row, *span.mapped(twin, low, high)))
+                        found.extend((row, *part) for part in span.mapped(twin, low, high))
             self._holding[span.span_id] = found
         return self._holding[span.span_id]
 

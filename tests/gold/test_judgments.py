@@ -25,8 +25,9 @@ def _item(question: str, span: str, reason: str, size: int) -> dict[str, Any]:
 
 
 def _decision(question: str, span: str, relevant: bool | None, status: str = "decided") -> dict[str, Any]:
+    start = 10 * int(span.removeprefix("d#"))
     return {"question_id": question, "span_id": span, "relevant": relevant, "status": status, "basis": "human",
-            "evidence": [{"start": 0, "end": 4}] if relevant else [],
+            "evidence": [{"start": start, "end": start + 4}] if relevant else [],
             "evidence_source": "selected" if relevant else None, "label_ids": [f"l{question}{span}"]}
 
 
@@ -69,6 +70,62 @@ def test_the_manifest_knows_what_was_sampled_and_what_was_read_in_full() -> None
     assert made.sampling == {"rejections": 10, "sampled": 5, "found": 1, "strata": [
         {"stratum": "rejection", "size": 10, "read": 5, "found": 1}]}
     assert made.read_in_full == ["b"]
+
+
+def _golds(*rows: tuple[str, str, list[tuple[int, int]]], weights: dict[str, float] | None = None,
+           doc: str = "d") -> GoldTables:
+    decisions = from_rows("decisions", [
+        {**_decision(question, span, True), "evidence": [{"start": start, "end": end} for start, end in evidence],
+         "evidence_source": "selected" if evidence else None} for question, span, evidence in rows])
+    chances = from_pairs({(question, span): 1 / (weights or {}).get(span, 1.0) for question, span, _ in rows})
+    spans = _spans().to_pylist()
+    table = from_rows("spans", [{**row, "doc_id": doc if row["span_id"] == "d#1" else "d"} for row in spans])
+    return build_gold(decisions=decisions, probabilities=chances, queue=empty("queue"), spans=table,
+                      candidates=_candidates())
+
+
+def from_pairs(chances: dict[tuple[str, str], float]) -> pa.Table:
+    return pa.Table.from_pylist([{"question_id": q, "span_id": s, "inclusion_prob": chance}
+                                 for (q, s), chance in chances.items()])
+
+
+def _evidence(made: GoldTables) -> list[tuple[str, list[tuple[int, int]]]]:
+    return [(row["span_id"], [(part["start"], part["end"]) for part in row["evidence"]])
+            for row in made.gold.to_pylist()]
+
+
+def test_two_golds_whose_evidence_overlaps_by_half_are_one() -> None:
+    # C22. [0,8) and [4,14) share 4 of the shorter's 8: one, with the evidence of both; [5,14) shares 3: two.
+    made = _golds(("a", "d#0", [(0, 8)]), ("a", "d#1", [(4, 14)]))
+    assert (_evidence(made), made.merged, len(made.judgments)) == ([("d#0", [(0, 14)])], 1, 2)
+    made = _golds(("a", "d#0", [(0, 8)]), ("a", "d#1", [(5, 14)]))
+    assert (_evidence(made), made.merged) == ([("d#0", [(0, 8)]), ("d#1", [(5, 14)])], 0)
+
+
+def test_sentences_that_only_touch_stay_sentences() -> None:
+    # [0,5) [5,9) against [5,9): 4 of 4 shared. The ranges stay two, each must be delivered.
+    assert _evidence(_golds(("a", "d#0", [(0, 5), (5, 9)]), ("a", "d#1", [(5, 9)]))) == [("d#0", [(0, 5), (5, 9)])]
+
+
+def test_merged_gold_stands_under_the_surer_pair() -> None:
+    made = _golds(("a", "d#0", [(0, 8)]), ("a", "d#1", [(0, 8)]), weights={"d#0": 2.0})
+    assert [(row["span_id"], row["weight"]) for row in made.gold.to_pylist()] == [("d#1", 1.0)]
+
+
+def test_a_chain_is_one_gold_in_any_order() -> None:
+    # [0,10) and [10,20) share nothing; [4,16) shares 6 of 10 with each.
+    places = {"d#0": (0, 10), "d#1": (10, 20), "d#2": (4, 16)}
+    for order in (["d#0", "d#1", "d#2"], ["d#2", "d#0", "d#1"]):
+        named = dict(zip(["d#0", "d#1", "d#2"], order, strict=True))
+        made = _golds(*(("a", span, [places[named[span]]]) for span in named))
+        assert (_evidence(made), made.merged) == ([("d#0", [(0, 20)])], 2)
+
+
+def test_other_questions_documents_and_missing_evidence_are_not_merged() -> None:
+    assert len(_golds(("a", "d#0", [(0, 8)]), ("b", "d#1", [(0, 8)])).gold) == 2
+    assert len(_golds(("a", "d#0", [(0, 8)]), ("a", "d#1", [(0, 8)]), doc="e").gold) == 2
+    assert len(_golds(("a", "d#0", []), ("a", "d#1", [])).gold) == 2
+    assert len(_golds(("a", "d#0", []), ("a", "d#1", [(0, 8)])).gold) == 2
 
 
 def test_negatives_and_the_untold_stay_and_conflicts_do_not() -> None:

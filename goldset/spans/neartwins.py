@@ -1,0 +1,124 @@
+"""Near twins: spans that almost repeat each other, found by MinHash, decided by exact similarity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+
+from goldset.schemas import conform
+
+LISTED = 0.8
+"""Similarity from which near twins are listed."""
+MOST = 200_000
+"""Above so many texts near twins are looked for only where they are to be merged: it takes memory and minutes."""
+_RUN = 3  # words in a row that are compared
+_PERMUTATIONS = 128
+_BLOCK = 10_000
+
+
+def shingles(text: str) -> frozenset[str]:
+    """All runs of three words of a text; shorter texts are one run."""
+    words = text.split()
+    return frozenset(" ".join(words[at : at + _RUN]) for at in range(max(len(words) - _RUN + 1, 1)))
+
+
+def similarity(left: str, right: str) -> float:
+    """Jaccard similarity of the runs of three words of two texts."""
+    one, other = shingles(left), shingles(right)
+    return len(one & other) / len(one | other)
+
+
+def near_twins(spans: pa.Table, *, threshold: float = LISTED) -> list[dict[str, Any]]:
+    """Spans -> pairs of texts of at least this similarity, most alike first.
+
+    Each text is looked at once, under the first of its exact twins. Candidates come from locality-sensitive hashing
+    tuned to miss few; the similarity is exact.
+
+    Returns:
+        Rows with left and right (span_ids, in order), similarity, and difference: what to change in left to get right.
+    """
+    from datasketch import MinHash, MinHashLSH
+
+    first = {row["span_id"]: row["text"] for row in spans.select(["span_id", "text", "twin_group"]).to_pylist()
+             if row["span_id"] == row["twin_group"]}
+    ids = sorted(first)
+    index = MinHashLSH(threshold=max(threshold - 0.1, 0.1), num_perm=_PERMUTATIONS, weights=(0.1, 0.9))
+    pairs: list[dict[str, Any]] = []
+    for low in range(0, len(ids), _BLOCK):
+        block = ids[low : low + _BLOCK]
+        runs = [[run.encode("utf-8", "surrogatepass") for run in sorted(shingles(first[name]))] for name in block]
+        for name, sketch in zip(block, MinHash.bulk(runs, num_perm=_PERMUTATIONS), strict=True):
+            for other in index.query(sketch):
+                alike = similarity(first[other], first[name])
+                if alike >= threshold:
+                    pairs.append({"left": other, "right": name, "similarity": alike,
+                                  "difference": difference(first[other], first[name])})
+            index.insert(name, sketch)
+    return sorted(pairs, key=lambda pair: (-pair["similarity"], pair["left"], pair["right"]))
+
+
+def difference(left: str, right: str, most: int = 3) -> str:
+    """The first differences between two texts, in words: ``'three' -> 'four'; + 'now'; - 'then'``."""
+    one, other = left.split(), right.split()
+    changes = []
+    for kind, a, b, c, d in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
+        old, new = (_short(words) for words in (one[a:b], other[c:d]))
+        if kind != "equal":
+            changes.append(f"'{old}' -> '{new}'" if old and new else f"- '{old}'" if old else f"+ '{new}'")
+    more = [f"and {len(changes) - most} more"] if len(changes) > most else []
+    return "; ".join(changes[:most] + more)
+
+
+def _short(words: Sequence[str]) -> str:
+    return " ".join(words) if len(words) <= 12 else " ".join([*words[:6], "…", *words[-5:]])
+
+
+def merge_twins(spans: pa.Table, pairs: Sequence[dict[str, Any]]) -> pa.Table:
+    """Spans, pairs of near twins -> spans whose twin groups are joined; a group is named after its smallest span_id.
+
+    Joined spans are judged once, under that span; served() follows evidence into the others word by word, and what a
+    near twin lacks it does not deliver.
+    """
+    parent: dict[str, str] = {}
+
+    def root(name: str) -> str:
+        while parent.get(name, name) != name:
+            name = parent[name]
+        return name
+
+    for pair in pairs:
+        low, high = sorted((root(pair["left"]), root(pair["right"])))
+        parent[high] = low
+    groups = pa.array([root(name) for name in spans.column("twin_group").to_pylist()], pa.string())
+    at = spans.column_names.index("twin_group")
+    return conform(spans.set_column(at, spans.schema.field(at), groups), "spans")
+
+
+def aligned(text: str, other: str) -> list[tuple[int, int, int]]:
+    """Two texts -> stretches that are the same word for word: (start in text, start in other, length)."""
+    ours, theirs = _words(text), _words(other)
+    found: list[tuple[int, int, int]] = []
+    blocks = SequenceMatcher(None, [word for _, word in ours], [word for _, word in theirs],
+                             autojunk=False).get_matching_blocks()
+    for a, b, size in blocks:
+        pieces = [(ours[a + i][0], theirs[b + i][0], len(ours[a + i][1])) for i in range(size)]
+        for piece, following in pairwise([*pieces, None]):
+            # White space after a word belongs to it where both texts have the same of it.
+            assert piece is not None, "only the last of the pair can be the end mark"
+            gap = following[0] - piece[0] - piece[2] if following else 0
+            same = following is not None and gap == following[1] - piece[1] - piece[2]
+            found.append((piece[0], piece[1], piece[2] + (gap if same else 0)))
+    return found
+
+
+def _words(text: str) -> list[tuple[int, str]]:
+    found, at = [], 0
+    for word in text.split():
+        at = text.index(word, at)
+        found.append((at, word))
+        at += len(word)
+    return found
