@@ -7,7 +7,7 @@ Nothing here is special to the demo's numbers: each is computed by the code that
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +86,7 @@ def tell(*, keep: str | Path | None = None, runner: Runner = plain, say: Say = s
     show(table)
     show(_corrected_text(published.outcome.measurements, scoring.system, served))
     show(_reading_text(published))
+    published.outcome.write_html(published.path / "report.html", [asdict(step) for step in steps])
     report = folder / published.path.relative_to(folder.resolve()) / "report.html"
     show(f"\nreports: {folder / 'old-set.html'} and {report}\n"
          f"the same queue in a browser: goldset demo --keep {folder} --serve")
