@@ -4,8 +4,10 @@
 """
 
 from goldset.audit.context import Check, Context
-from goldset.audit.run import CHECKS, audit_set
+from goldset.audit.figures import Bars, figures
+from goldset.audit.run import CHECKS, audit_context, audit_set
 from goldset.audit.verdicts import LIMITS, TABLE, by_check, decides, finding, limits, overall, word, worst
+from goldset.audit.worst import Worst, worst_questions
 
-__all__ = ["CHECKS", "LIMITS", "TABLE", "Check", "Context", "audit_set", "by_check", "decides", "finding",
-           "limits", "overall", "word", "worst"]
+__all__ = ["CHECKS", "LIMITS", "TABLE", "Bars", "Check", "Context", "Worst", "audit_context", "audit_set", "by_check",
+           "decides", "figures", "finding", "limits", "overall", "word", "worst", "worst_questions"]

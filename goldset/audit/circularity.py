@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,7 +41,7 @@ class Cliff:
         return low / (1 - low), float("inf") if high >= 1 else high / (1 - high)
 
 
-def steepest_cliff(ranks: pd.DataFrame, lengths: dict[str, int]) -> Cliff | None:
+def steepest_cliff(ranks: pd.DataFrame, lengths: dict[str, int], cuts: Sequence[int] = CUTS) -> Cliff | None:
     """Columns question_id, lenient (rank of each gold) -> the cut with the steepest drop; None if none can be seen.
 
     b counts questions with gold at ranks (K/2, K], c those with gold at (K, 2K]; only questions whose list reaches 2K
@@ -48,7 +49,7 @@ def steepest_cliff(ranks: pd.DataFrame, lengths: dict[str, int]) -> Cliff | None
     """
     reach = ranks["question_id"].map(lengths).fillna(0)
     found = []
-    for cut in CUTS:
+    for cut in cuts:
         table = ranks[reach >= 2 * cut]
         before, after = ((table["lenient"] > low) & (table["lenient"] <= high)
                          for low, high in ((cut / 2, cut), (cut, 2 * cut)))
@@ -73,13 +74,20 @@ class Evidence:
     cliff: Cliff | None
     control: tuple[int, int] | None  # questions where only R, only the control has gold within the cut
     shallow: bool = False
+    known: Cliff | None = None  # at a k that production or the headline uses, named before looking
+
+    @property
+    def known_drop(self) -> bool:
+        """Whether the drop at a k that was known in advance is too steep; one test, so without Bonferroni."""
+        return self.known is not None and self.known.p(LIMITS.cliff_convicts) < LIMITS.alpha
 
 
 def circularity_word(evidence: Evidence) -> str:
     """Evidence -> STATISTICS' word.
 
-    The cliff at ratio .25 convicts alone. ``circular`` needs next to nothing outside, the cliff at ratio .5 and the
-    control asymmetry together: each of the latter also shows on honest sets (strong rank laws; a much better R).
+    The cliff at ratio .25 convicts alone. ``circular`` needs next to nothing outside, the same drop at a k that was
+    known in advance, and the control asymmetry together. The drop at ratio .5 with the asymmetry is not enough: a
+    strong system with complete labels and a weaker control shows both (convicted in half the seeds of the proof).
     """
     if evidence.questions < LIMITS.circularity_n:
         return "too_few"
@@ -89,7 +97,7 @@ def circularity_word(evidence: Evidence) -> str:
     only_r, only_control = evidence.control or (0, 0)
     one_sided = only_r > only_control and mcnemar(only_r, only_control) < LIMITS.alpha
     little = evidence.upper < LIMITS.outside and not evidence.shallow
-    if little and drop and one_sided:
+    if little and evidence.known_drop and one_sided:
         return "circular"
     if drop or (little and one_sided):
         return "suspected"
@@ -138,11 +146,14 @@ class Circularity:
         cliff = steepest_cliff(table, lengths)
         cut = cliff.cut if cliff and cliff.convicts(LIMITS.cliff_suspects) else min(10, depth)
         control = _control(context, system, cut)
+        # One k named in advance: the quoted one, at which a set is most often built, else the served one.
+        named = next((k for k in (context.quoted_k, *context.known_ks) if k), None)
         evidence = Evidence(questions, low, upper, cliff, control[1:] if control else None,
-                            context.depth(system) < LIMITS.depth)
+                            context.depth(system) < LIMITS.depth,
+                            steepest_cliff(table, lengths, (named,)) if named else None)
         word = circularity_word(evidence)
         rows = [finding(self.name, system, word, n=questions, measured=total / gold, interval=(low, upper),
-                        threshold=LIMITS.outside, message=_sentence(word, head, system, cliff, evidence))]
+                        threshold=LIMITS.outside, message=_sentence(word, head, system, evidence))]
         if control:
             name, only_r, only_control = control
             rows.append(finding(
@@ -153,7 +164,8 @@ class Circularity:
         return rows + _unjudged(context, system)
 
 
-def _sentence(word: str, head: str, system: str, cliff: Cliff | None, evidence: Evidence) -> str:
+def _sentence(word: str, head: str, system: str, evidence: Evidence) -> str:
+    cliff = evidence.known if word == "circular" else evidence.cliff
     drop = ""
     if cliff:
         after, before = 2 * cliff.cut, cliff.cut

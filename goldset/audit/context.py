@@ -66,7 +66,7 @@ class Context:
     quiet: bool = True
     _made: dict[tuple[str, str], Any] = field(default_factory=dict, init=False, repr=False)
 
-    def _once(self, what: str, system: str, make: Callable[[], T]) -> T:
+    def once(self, what: str, system: str, make: Callable[[], T]) -> T:
         """What depends on a system, made on first use."""
         if (what, system) not in self._made:
             self._made[what, system] = make()
@@ -92,6 +92,17 @@ class Context:
         scoring = self.labelled.manifest.get("scoring", {})
         ks = ((self.serving_k, "served_k"), (self.retrieve_k, "retrieved_k"), (self.eval_k, "evaluated_k"))
         return sorted({k for k in (given or scoring.get(name) for given, name in ks) if k})
+
+    def serving(self) -> int | None:
+        """Cutoff of what reaches the reader, as the caller or the manifest says."""
+        k = self.serving_k or self.labelled.manifest.get("scoring", {}).get("served_k")
+        return int(k) if k else None
+
+    @property
+    def quoted_k(self) -> int | None:
+        """Cutoff of the quoted figure, as the caller or the manifest says."""
+        k = self.eval_k or self.labelled.manifest.get("scoring", {}).get("evaluated_k")
+        return int(k) if k else None
 
     # --- texts ---
 
@@ -242,7 +253,7 @@ class Context:
             columns = (counts.column(name).to_pylist() for name in ("question_id", "rank_max"))
             return dict(zip(*columns, strict=True))
 
-        return self._once("lengths", system, make)
+        return self.once("lengths", system, make)
 
     def depth(self, system: str) -> int:
         """Longest list of a system."""
@@ -265,7 +276,7 @@ class Context:
                 frame[name] = pc.fill_null(pc.cast(rank, pa.float64()), np.inf).to_numpy()
             return frame
 
-        return self._once("delivered", system, make)
+        return self.once("delivered", system, make)
 
     def recalls(self, system: str, k: int) -> pd.DataFrame:
         """question_id -> delivered (gold within the first k), count (gold), known (readings agree), by question_id.
@@ -304,6 +315,19 @@ class Context:
         known = seen.assign(seen=seen["seen"].notna()).groupby(["question_id", "rank"])["seen"].any()
         holes, results = ((~known).groupby(level="question_id").sum(), known.groupby(level="question_id").size())
         return int(holes.sum()), int(results.sum()), self.ratio(holes, results)
+
+    def spans_of(self, chunks: list[str]) -> dict[str, list[str]]:
+        """chunk_id -> the twin groups of the spans it lies in, for some chunks; empty without a corpus."""
+        if self.corpus is None:
+            return {}
+        links = self.corpus.links.select(["chunk_id", "span_id"])
+        links = links.filter(pc.is_in(links.column("chunk_id"), pa.array(chunks, pa.string())))
+        spans = self.corpus.spans
+        group = dict(zip(spans.column("span_id").to_pylist(), spans.column("twin_group").to_pylist(), strict=True))
+        found: dict[str, list[str]] = {}
+        for row in links.to_pylist():
+            found.setdefault(row["chunk_id"], []).append(group[row["span_id"]])
+        return found
 
 
 def plural(count: int, one: str, many: str | None = None) -> str:

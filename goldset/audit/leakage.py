@@ -120,7 +120,7 @@ class Leakage:
             return [finding(self.name, "all", "no_text", n=0,
                             message=f"The set comes without {' and without '.join(lacks)}: shared wording cannot be "
                                     "measured.", remedy=f"give the {' and the '.join(lacks)}")]
-        overlaps = _of_set(context)
+        overlaps = overlaps_of(context)
         if not overlaps:
             return [finding(self.name, "all", "too_few", n=0, threshold=LIMITS.leak_n,
                             message="No question with gold has a text, so shared wording cannot be measured.")]
@@ -141,6 +141,11 @@ def _from_log(context: Context, n: int) -> dict[str, Any]:
     return finding("leakage", "all", "from_log", n=n,
                    message=f"All {n} questions with gold were drawn from the log by this project: real people asked "
                            "them before any passage was picked.")
+
+
+def overlaps_of(context: Context) -> dict[str, Overlap]:
+    """The context's questions against their gold, measured once."""
+    return context.once("overlaps", "", lambda: _of_set(context))
 
 
 def _of_set(context: Context) -> dict[str, Overlap]:

@@ -47,6 +47,11 @@ def audit_set(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, families: 
     context = Context(labelled=labelled, given=runs, families=families or {}, log_questions=log_questions,
                       eval_k=eval_k, retrieve_k=retrieve_k, serving_k=serving_k, served_system=served_system,
                       retrieved_system=retrieved_system, audit_only=audit_only, quiet=quiet)
-    if not len(labelled.gold):
+    return audit_context(context, checks)
+
+
+def audit_context(context: Context, checks: Sequence[Check] = CHECKS) -> pa.Table:
+    """Context -> table findings of the checks; without gold only the pre-check runs."""
+    if not len(context.labelled.gold):
         checks = [check for check in checks if check.name == "integrity"]
     return from_rows("findings", [row for check in checks for row in check.run(context)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,16 +18,21 @@ from goldset.schemas import empty
 from goldset.store import write_json, write_text
 
 if TYPE_CHECKING:
+    from goldset.audit import Context
     from goldset.config import LogSource
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Findings of an audit, the scores beside them (None where nothing was scored), and the verdict on the set."""
+    """Findings of an audit, the scores beside them (None where nothing was scored), and the verdict on the set.
+
+    ``context`` is what the checks read; the report takes its examples and distributions from it.
+    """
 
     labelled: LabelledSet
     findings: pa.Table
     measurements: pa.Table | None
+    context: Context | None = None
 
     @property
     def verdict(self) -> str:
@@ -55,12 +60,16 @@ class Outcome:
 
         return render_recall_json(self.measurements if self.measurements is not None else empty("measurements"))
 
-    def write_html(self, path: Path) -> None:
-        """The report as one self-contained page."""
+    def write_html(self, path: Path, before: Sequence[Mapping[str, Any]] = ()) -> None:
+        """The report as one self-contained page; ``before`` are the steps from an earlier headline to this number."""
+        from goldset.audit import figures, worst_questions
         from goldset.report import render_html
 
+        shown = self.context
         write_text(path, render_html(self.labelled.label, self.findings, self.measurements,
-                                     summary=facts(self.labelled.manifest)))
+                                     summary=facts(self.labelled.manifest), before=before,
+                                     worst=worst_questions(shown) if shown else None,
+                                     bars=figures(shown) if shown else None))
 
 
 def facts(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -90,7 +99,7 @@ def audit_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, logs: Path
               families: Mapping[str, str] | None = None,
               quiet: bool = False) -> Outcome:
     """Audit a set that anybody made -> Outcome, with recall at the k that are known."""
-    from goldset.audit import audit_set
+    from goldset.audit import Context, audit_context
     from goldset.formats.resolve import resolve_run
 
     tables = dict(runs)
@@ -107,11 +116,11 @@ def audit_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, logs: Path
         resolve_run(labelled, name, run, questions=names)
     if with_dense:
         tables["dense"] = dense_run(labelled, quiet=quiet)
-    findings = audit_set(labelled, tables, families=families, eval_k=eval_k, retrieve_k=retrieve_k, serving_k=serving_k,
-                         served_system=served, retrieved_system=retrieved,
-                         log_questions=read_questions(logs, logs_text) if logs else None,
-                         quiet=quiet)
-    return Outcome(labelled, findings, _scores(labelled, tables, [serving_k, retrieve_k, eval_k]))
+    context = Context(labelled, tables, families or {}, read_questions(logs, logs_text) if logs else None,
+                      eval_k=eval_k, retrieve_k=retrieve_k, serving_k=serving_k, served_system=served,
+                      retrieved_system=retrieved, quiet=quiet)
+    findings = audit_context(context)
+    return Outcome(labelled, findings, _scores(labelled, tables, [serving_k, retrieve_k, eval_k]), context)
 
 
 def _scores(labelled: LabelledSet, runs: Mapping[str, pa.Table], ks: list[int | None]) -> pa.Table | None:
@@ -176,7 +185,7 @@ def split_runs(run: pa.Table, systems: Iterable[str]) -> dict[str, pa.Table]:
 
 def audit_version(path: Path, run: pa.Table, config: Config) -> Outcome:
     """Audit and score a version that was built here; both tables and the report are kept in its folder."""
-    from goldset.audit import audit_set
+    from goldset.audit import Context, audit_context
     from goldset.formats.published import read_published
     from goldset.pipeline.stages import audit_only
     from goldset.report import render_json
@@ -185,10 +194,11 @@ def audit_version(path: Path, run: pa.Table, config: Config) -> Outcome:
     scoring = config.scoring
     # The system in production first: its number is the one in question.
     runs = split_runs(run, sorted(config.systems, key=lambda name: name != scoring.system))
-    findings = audit_set(labelled, runs, families={name: config.family(name) for name in config.systems},
-                         audit_only=audit_only(config))
+    context = Context(labelled, runs, {name: config.family(name) for name in config.systems},
+                      audit_only=audit_only(config))
+    findings = audit_context(context)
     outcome = Outcome(labelled, findings, _scores(labelled, runs, [scoring.served_k, scoring.retrieved_k,
-                                                                   scoring.evaluated_k]))
+                                                                   scoring.evaluated_k]), context)
     write_json(path / "audit.json", render_json(findings))
     write_json(path / "recall.json", outcome.measurements_json())
     outcome.write_html(path / "report.html")

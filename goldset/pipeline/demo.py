@@ -7,7 +7,7 @@ Nothing here is special to the demo's numbers: each is computed by the code that
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -82,6 +82,7 @@ def tell(*, keep: str | Path | None = None, runner: Runner = plain, say: Say = s
     show(table)
     show(story.corrected(published, scoring.system, served))
     show(story.reading(published))
+    published.outcome.write_html(published.path / "report.html", [asdict(step) for step in steps])
     show(story.closing(folder, folder / published.path.relative_to(folder.resolve()) / "report.html"))
     return Story(published.manifest["content_hash"], table)
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
 from typing import Any
 
 import pyarrow as pa
 
-from goldset.audit import by_check, decides, limits
+from goldset.audit import Bars, Worst, by_check, decides, limits
 from goldset.errors import MissingExtra
-from goldset.report.plots import Mark, interval_plot
+from goldset.report.plots import Mark, bar_plot, interval_plot
 from goldset.report.summary import TITLES, headline, measure_name, number
 
+LONGEST = 280  # characters shown of a question or passage
 ORDER = ("circularity", "leakage", "k_mismatch", "completeness", "integrity")
 # What a check's interval plot shows: the reasons that share one scale, and the name of that scale.
 PLOTS: dict[str, tuple[tuple[str, ...], str]] = {
@@ -26,7 +27,9 @@ PLOTS: dict[str, tuple[tuple[str, ...], str]] = {
 
 
 def render_html(title: str, findings: pa.Table, measurements: pa.Table | None = None,
-                summary: Mapping[str, Any] | None = None) -> str:
+                summary: Mapping[str, Any] | None = None, *, worst: Mapping[str, Sequence[Worst]] | None = None,
+                bars: Mapping[str, Sequence[Bars]] | None = None,
+                before: Sequence[Mapping[str, Any]] = ()) -> str:
     """Table findings, table measurements, facts about the set -> the text of one HTML file.
 
     Args:
@@ -35,18 +38,22 @@ def render_html(title: str, findings: pa.Table, measurements: pa.Table | None = 
         measurements: table measurements, shown as a table and a plot of recall.
         summary: facts worth showing: a mapping of group (pool, judge, people, cost …) to a mapping of label to value;
             a value that is not a mapping goes to the group "The set".
+        worst: check -> the questions to look at first, beside their gold.
+        bars: check -> bar charts of what lies behind its number.
+        before: steps from an earlier headline to this number: what, k, value, low, high, n.
 
     Raises:
         MissingExtra: jinja2 or matplotlib is not installed.
     """
     verdicts = by_check(findings)
-    sections = [_section(check, verdicts[check], findings) for check in (*ORDER, *(set(verdicts) - set(ORDER)))
+    sections = [_section(check, verdicts[check], findings, (worst or {}).get(check, ()), (bars or {}).get(check, ()))
+                for check in (*ORDER, *(set(verdicts) - set(ORDER)))
                 if check in verdicts]
     rows = [] if measurements is None else measurements.to_pylist()
     return str(_template().render(
         title=title, first=headline(findings), sections=sections, verdicts=verdicts, titles=TITLES,
         key_number=_key_number(rows, findings), measurements=[_measured(row) for row in rows],
-        recall_plot=_recall_plot(rows), groups=_groups(summary or {}),
+        recall_plot=_recall_plot(rows), steps=_steps(before), groups=_groups(summary or {}),
         limits=[(name.replace("_", " "), f"{value:g}", doc) for name, value, doc in limits()]))
 
 
@@ -62,7 +69,8 @@ def _template() -> Any:
     return environment.from_string(source)
 
 
-def _section(check: str, verdict: str, findings: pa.Table) -> dict[str, Any]:
+def _section(check: str, verdict: str, findings: pa.Table, worst: Sequence[Worst],
+             bars: Sequence[Bars]) -> dict[str, Any]:
     """One property: its words, the numbers shown beside them, its plot and the plot in words."""
     rows = [row for row in findings.to_pylist() if row["check"] == check]
     for row in rows:
@@ -70,8 +78,11 @@ def _section(check: str, verdict: str, findings: pa.Table) -> dict[str, Any]:
         row["word"] = row["reason"].replace("_", " ").replace(":", ": ")
         row["who"] = "" if row["subject"] == "all" else row["subject"]
     title, question = TITLES.get(check, (check, ""))
-    svg, said = _plot(check, rows)
-    return {"check": check, "title": title, "question": question, "verdict": verdict, "plot": svg, "plot_text": said,
+    figures = [figure for figure in [_plot(check, rows), *(_bars(check, i, chart) for i, chart in enumerate(bars))]
+               if figure[0]]
+    return {"check": check, "title": title, "question": question, "verdict": verdict, "figures": figures,
+            "worst": [{"said": row.said, "question_id": row.question_id, "span_id": row.span_id,
+                       "question": _short(row.question), "passage": _short(row.passage)} for row in worst],
             "words": [row for row in rows if decides(check, row["reason"])],
             "shown": [row for row in rows if not decides(check, row["reason"])]}
 
@@ -89,6 +100,35 @@ def _plot(check: str, rows: list[dict[str, Any]]) -> tuple[str, str]:
     thresholds = {row["threshold"] for row in kept if row["threshold"] is not None}
     line = thresholds.pop() if len(thresholds) == 1 else None
     return interval_plot(marks, name=check, axis=axis, threshold=line), _alternative(marks, axis, line)
+
+
+def _bars(check: str, number_: int, chart: Bars) -> tuple[str, str]:
+    """A bar chart and the same in words."""
+    shown = [f"{value:.3f}" if chart.axis == "recall" else f"{value:.0f}" for value in chart.values]
+    said = "; ".join(f"{label}: {value}" for label, value in zip(chart.labels, shown, strict=True))
+    return bar_plot(chart.labels, chart.values, shown, name=f"{check}-bars-{number_}",
+                    axis=chart.axis), f"{chart.title} ({chart.axis}): {said}."
+
+
+def _short(text: str | None) -> str | None:
+    """The beginning of a text, so that a thousand questions with long passages still make a small page."""
+    if text is None or len(text) <= LONGEST:
+        return text
+    return text[:LONGEST].rsplit(" ", 1)[0] + " …"
+
+
+def _steps(before: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Rows of the before-and-after table: the number, its interval, and the change from the last number."""
+    rows: list[dict[str, str]] = []
+    last: float | None = None
+    for step in before:
+        value, low, high = step["value"], step["low"], step["high"]
+        rows.append({"what": step["what"], "k": str(step["k"]), "n": str(step["n"]),
+                     "value": "unknown" if value is None else f"{value:.3f}",
+                     "interval": "none" if low is None or high is None else f"{low:.3f} to {high:.3f}",
+                     "change": "" if last is None or value is None else f"{value - last:+.3f}"})
+        last = value if value is not None else last
+    return rows
 
 
 def _alternative(marks: list[Mark], axis: str, threshold: float | None) -> str:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from goldset.errors import MissingExtra
 
+_LABEL = 22
 _INK = "#010203"
 _COLOURS = {"fail": "#010204", "warn": "#010205", "insufficient": "#010206", "pass": "#010207"}
 
@@ -32,19 +34,7 @@ def interval_plot(marks: Sequence[Mark], *, name: str, axis: str, threshold: flo
     Raises:
         MissingExtra: matplotlib is not installed.
     """
-    try:
-        import matplotlib as mpl
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtra("plots in the report", "all") from error
-    style: Any = {"svg.hashsalt": "goldset", "svg.fonttype": "none", "font.size": 10, "text.color": _INK,
-             "axes.edgecolor": _INK, "axes.labelcolor": _INK, "xtick.color": _INK, "ytick.color": _INK,
-             "font.family": "sans-serif"}
-    with mpl.rc_context():
-        mpl.rcdefaults()  # the user's own style must not change the report
-        mpl.rcParams.update(style)
-        figure = Figure(figsize=(4.6, 0.75 + 0.32 * len(marks)), layout="constrained")
-        axes = figure.add_subplot()
+    with _figure(4.6, 0.75 + 0.32 * len(marks)) as (figure, axes):
         for row, mark in enumerate(marks):
             colour = _COLOURS[mark.verdict]
             if mark.low is not None and mark.high is not None:
@@ -52,7 +42,7 @@ def interval_plot(marks: Sequence[Mark], *, name: str, axis: str, threshold: flo
             axes.plot([mark.value], [row], "o", color=colour, markersize=6)
         if threshold is not None:
             axes.axvline(threshold, color=_INK, linewidth=1, linestyle=(0, (4, 3)))
-        axes.set_yticks(range(len(marks)), [mark.label for mark in marks])
+        axes.set_yticks(range(len(marks)), [_fitting(mark.label) for mark in marks])
         axes.set_ylim(len(marks) - 0.4, -0.6)
         if limits is not None:
             room = 0.015 * (limits[1] - limits[0])  # a mark at the edge is drawn whole
@@ -60,10 +50,59 @@ def interval_plot(marks: Sequence[Mark], *, name: str, axis: str, threshold: flo
         axes.set_xlabel(axis)
         axes.spines[["top", "right", "left"]].set_visible(False)
         axes.tick_params(axis="y", length=0)
-        out = io.StringIO()
-        nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
-        figure.savefig(out, format="svg", transparent=True, metadata=nothing)
+        return _svg(figure, name)
+
+
+@contextmanager
+def _figure(width: float, height: float) -> Iterator[tuple[Any, Any]]:
+    """A figure and its axes in the report's own style, whatever the user's is."""
+    try:
+        import matplotlib as mpl
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtra("plots in the report", "all") from error
+    style: Any = {"svg.hashsalt": "goldset", "svg.fonttype": "none", "font.size": 10, "text.color": _INK,
+                  "axes.edgecolor": _INK, "axes.labelcolor": _INK, "xtick.color": _INK, "ytick.color": _INK,
+                  "font.family": "sans-serif"}
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.rcParams.update(style)
+        figure = Figure(figsize=(width, height), layout="constrained")
+        yield figure, figure.add_subplot()
+
+
+def _svg(figure: Any, name: str) -> str:
+    out = io.StringIO()
+    figure.savefig(out, format="svg", transparent=True, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
     return _inline(out.getvalue(), name)
+
+
+def _fitting(label: str) -> str:
+    """A label that leaves room for the plot; the text beside it has the whole."""
+    return label if len(label) <= _LABEL else label[: _LABEL - 1] + "…"
+
+
+def bar_plot(labels: Sequence[str], values: Sequence[float], shown: Sequence[str], *, name: str, axis: str) -> str:
+    """Labels, heights and their texts -> an ``<svg>`` element with one bar a label; ids start with ``name``.
+
+    Raises:
+        MissingExtra: matplotlib is not installed.
+    """
+    with _figure(4.6, 2.1) as (figure, axes):
+        places = range(len(labels))
+        axes.bar(places, values, color=_COLOURS["insufficient"], width=0.72)
+        top = max([*values, 1e-9])
+        for place, value, text in zip(places, values, shown, strict=True):
+            if value:
+                axes.text(place, value + 0.02 * top, text.removeprefix("0") if axis == "recall" else text,
+                          ha="center", va="bottom", fontsize=8, color=_INK)
+        axes.set_xticks(places, labels, rotation=45 if len(labels) > 8 or max(map(len, labels)) > 6 else 0,
+                        ha="right" if len(labels) > 8 or max(map(len, labels)) > 6 else "center", fontsize=8)
+        axes.set_ylim(0, 1.18 * top)
+        axes.set_yticks([])
+        axes.set_ylabel(axis)
+        axes.spines[["top", "right", "left"]].set_visible(False)
+        return _svg(figure, name)
 
 
 def _inline(svg: str, name: str) -> str:

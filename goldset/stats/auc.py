@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 from goldset.stats.intervals import LEVEL, Floats, Interval, z_value
 
+_SMALL = 10
+
 
 @dataclass(frozen=True)
 class Auc:
@@ -74,7 +76,10 @@ def stratified_auc(first: Floats, second: Floats, *, first_band: npt.NDArray[np.
         weight = part.n_first * part.n_second / (part.n_first + part.n_second)
         total += weight
         value += weight * part.value
-        variance += (weight * (part.se or 0.0)) ** 2
+        # DeLong's variance vanishes by chance in small bands; there the variance of the null is the least it can be.
+        least = math.sqrt((part.n_first + part.n_second + 1) / (12 * part.n_first * part.n_second))
+        small = min(part.n_first, part.n_second) < _SMALL
+        variance += (weight * max(part.se or 0.0, least if small else 0.0)) ** 2
         used_first += part.n_first
         used_second += part.n_second
     if total == 0:

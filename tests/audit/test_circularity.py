@@ -75,7 +75,11 @@ def test_a_list_that_ends_cannot_show_a_cliff() -> None:
     (Evidence(60, 0.10, 0.30, Cliff(10, 34, 0), None), "truncated"),  # the cliff convicts by itself
     (Evidence(60, 0.0, 0.049, Cliff(10, 15, 0), None), "suspected"),  # rho .5 only
     (Evidence(60, 0.0, 0.049, None, (9, 0)), "suspected"),  # a much better system shows the same
-    (Evidence(60, 0.0, 0.049, Cliff(10, 15, 0), (9, 0)), "circular"),
+    (Evidence(60, 0.0, 0.049, Cliff(10, 15, 0), (9, 0)), "suspected"),  # a strong system and a weak control show both
+    # K named in advance: 14 before and none after have p = .8^14 = .044, 13 have .055 (STATISTICS 5: 14).
+    (Evidence(60, 0.0, 0.049, None, (9, 0), known=Cliff(10, 14, 0)), "circular"),
+    (Evidence(60, 0.0, 0.049, None, (9, 0), known=Cliff(10, 13, 0)), "suspected"),
+    (Evidence(60, 0.0, 0.049, None, (0, 9), known=Cliff(10, 14, 0)), "low"),
     (Evidence(60, 0.0, 0.049, Cliff(10, 15, 0), (0, 9)), "suspected"),  # asymmetry the other way is no evidence
     (Evidence(60, 0.0, 0.049, None, None, shallow=True), "too_shallow"),
     (Evidence(60, 0.4, 0.6, Cliff(5, 30, 0), None, shallow=True), "truncated"),

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from goldset.audit import LIMITS, finding
+from goldset.audit import LIMITS, Bars, Worst, finding
 from goldset.errors import DataError
 from goldset.report import (
     headline,
@@ -227,3 +227,43 @@ def test_a_baseline_is_an_audits_json(findings: pa.Table, tmp_path: Path) -> Non
             read_audit_json(path)
     with pytest.raises(DataError, match="no such file; keep one with"):
         read_audit_json(tmp_path / "none.json")
+
+
+SCHEMAS = Path(__file__).resolve().parents[2] / "goldset" / "report" / "schema"
+
+
+@pytest.mark.parametrize(("name", "table", "key"), [
+    ("audit-1", "findings", "findings"), ("recall-1", "measurements", "measurements")])
+def test_published_schemas_have_the_columns_and_accept_what_is_printed(
+        name: str, table: str, key: str, findings: pa.Table, measurements: pa.Table) -> None:
+    schema = json.loads((SCHEMAS / f"{name}.json").read_text(encoding="utf-8"))
+    rows = schema["properties"][key]["items"]
+    assert list(rows["properties"]) == rows["required"] == schema_of(table).names
+    jsonschema = pytest.importorskip("jsonschema")
+    document = render_json(findings) if name == "audit-1" else render_recall_json(measurements)
+    assert document["schema"] == schema["properties"]["schema"]["const"]
+    validator = jsonschema.Draft202012Validator(schema)
+    validator.check_schema(schema)
+    assert list(validator.iter_errors(json.loads(json.dumps(document)))) == []
+    changes: tuple[dict[str, Any], ...] = ({"n": -1}, {"n": 1.5}, {"low": "0.1"})
+    for change in changes:
+        damaged = {**document, key: [{**document[key][0], **change}]}
+        assert len(list(validator.iter_errors(damaged))) == 1, change
+
+
+def test_worst_questions_bars_and_steps_are_on_the_page(findings: pa.Table) -> None:
+    worst = {"circularity": [Worst("q1", "when <b>does</b> it open", "d9", "x " * 400, "at rank 2 of bm25")]}
+    bars = {"circularity": [Bars("Gold by its rank in bm25", "gold passages", ("1", "2–5", "not in list"), (3, 40, 0))]}
+    steps = [{"what": "the old headline", "k": 20, "value": 1.0, "low": 0.96, "high": 1.0, "n": 100},
+             {"what": "k: what is served", "k": 5, "value": 0.69, "low": None, "high": None, "n": 100}]
+    html = render_html("demo", findings, worst=worst, bars=bars, before=steps)
+    page = Page(html)
+    assert "At rank 2 of bm25." in page.text
+    assert "when <b>does</b> it open" in page.text  # escaped, so it is text and no tag
+    assert "b" not in page.tags
+    assert "x …" in page.text
+    assert "x " * 300 not in page.text
+    assert "Gold by its rank in bm25 (gold passages): 1: 3; 2–5: 40; not in list: 0." in page.text
+    assert "-0.310" in page.text
+    assert len(page.ids) == len(set(page.ids))
+    assert not any(tag in page.tags for tag in ("script", "link", "img", "iframe"))

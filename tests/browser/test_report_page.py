@@ -1,0 +1,103 @@
+"""The audit's page in a real browser: phone and desk width, without scripts, without the network, under 1 MB."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from goldset.audit import Context, audit_context, figures, worst_questions
+from goldset.report import render_html
+from tests.audit.conftest import build_run, build_set
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = pytest.mark.browser
+QUESTIONS = 1000
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The report on 1,000 questions over 1,500 passages, long words and long names among them."""
+    passages = {f"d{i}": f"passage number {i} tells of part {i % 97} and of part {i % 89} " * 12 for i in range(1500)}
+    passages["d7"] = "unbreakable" * 60
+    gold = {f"q{i}": [f"d{i}", *([f"d{i + 49}"] if i % 3 == 0 else [])] for i in range(QUESTIONS)}
+    questions = {f"q{i}": f"passage number {i} tells of part {i % 97} or not" for i in range(QUESTIONS)}
+    # The second gold is the eighth result: 49 = 7 * 7.
+    lists = {f"q{i}": [f"d{(i + step * 7) % 1500}" for step in range(20)] for i in range(QUESTIONS)}
+    runs = {name: build_run(name, lists, family=name) for name in ("production", "a-system-with-a-very-long-name" * 2)}
+    context = Context(build_set(gold, passages=passages, questions=questions), runs,
+                      log_questions=pa.table({"text": [f"where is part {i}" for i in range(200)]}),
+                      eval_k=20, serving_k=5, served_system="production")
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    steps = [{"what": "the old headline", "k": 20, "value": 1.0, "low": 0.9, "high": 1.0, "n": QUESTIONS}]
+    path.write_text(render_html("a set", audit_context(context), worst=worst_questions(context),
+                                bars=figures(context), before=steps), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    if path is None:
+        message = "no chromium on this machine: apt-get install chromium, then these tests run"
+        if os.environ.get("GOLDSET_REQUIRE_BROWSER") == "1":
+            pytest.fail(message)
+        pytest.skip(message)
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with sync_api.sync_playwright() as driver:
+        found = driver.chromium.launch(executable_path=path, headless=True, args=[
+            "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+            "--disable-component-update", "--disable-sync"])
+        yield found
+        found.close()
+
+
+def test_a_thousand_questions_make_less_than_a_megabyte(page: Path) -> None:
+    assert page.stat().st_size < 1_000_000
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_runs_off_the_side_and_nothing_is_fetched(page: Path, browser: Browser, width: int,
+                                                          scheme: str) -> None:
+    context = browser.new_context(viewport={"width": width, "height": 800},
+                                  color_scheme="dark" if scheme == "dark" else "light")
+    tab = context.new_page()
+    asked: list[str] = []
+    errors: list[str] = []
+    tab.on("request", lambda request: asked.append(request.url))
+    tab.on("console", lambda message: errors.append(message.text))
+    tab.goto(page.as_uri())
+    assert asked == [page.as_uri()]
+    assert errors == []
+    tab.evaluate("document.querySelectorAll('details').forEach(part => { part.open = true })")
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    # The first screen has the answer, the reason and the next step.
+    shown = tab.locator(".first").bounding_box()
+    assert shown is not None
+    assert shown["y"] + min(shown["height"], 700) <= 800
+    # Every plot is hidden from screen readers and told in words beside it.
+    assert tab.locator("figure").count() == tab.locator("figure svg[aria-hidden=true]").count() > 4
+    assert all(len(text) > 20 for text in tab.locator("figcaption").all_inner_texts())
+    assert tab.locator("h1").count() == 1
+    assert tab.evaluate("[...document.querySelectorAll('th')].every(cell => cell.scope)")
+    context.close()
+
+
+def test_it_reads_the_same_without_scripts_and_on_paper(page: Path, browser: Browser) -> None:
+    context = browser.new_context(viewport={"width": 800, "height": 800}, java_script_enabled=False)
+    tab = context.new_page()
+    tab.goto(page.as_uri())
+    text = tab.locator("main").inner_text()
+    for part in ("Can this number be believed?", "Next step", "Look at these first", "counted at 20, never served at 5",
+                 "Before and after"):
+        assert part in text
+    assert len(tab.pdf()) > 10_000
+    context.close()
