@@ -16,6 +16,8 @@ from goldset.text import quote_key, tokenize
 
 CONTEXT = 40
 """Visible characters either side that tell one place of a repeated text from another."""
+WIDER = (400, 4000)
+"""The same where whole passages repeat."""
 ALONE = 20
 """A text at least so long that stands once before and once after is the same text."""
 FITS, MARGIN, HOME = 0.5, 0.4, 0.25
@@ -24,7 +26,6 @@ any other old place of the same text, and what staying in the same document coun
 BETWEEN, BESIDE = 0.6, 0.8
 """Least similarity of a changed text with both neighbours in place, and with one."""
 _MOST = 1000
-_EDGE = "\n" * CONTEXT  # a form has no white space, so this is no text
 
 
 @dataclass(frozen=True)
@@ -169,14 +170,9 @@ class _Searcher:
         places = _places(self._new, quote, doc_id)
         if not places:
             return None
-        best: tuple[float, _Place] | None = None
-        for place in places:
-            fit = self._fit(place, (doc_id, low), len(quote))
-            score = fit + HOME * (place[0] == doc_id)
-            rival = max((self._fit(place, other, len(quote)) + HOME * (place[0] == other[0]) for other in others),
-                        default=-1.0)
-            if score >= rival + MARGIN and (best is None or fit > best[0]):
-                best = fit, place
+        # Whole passages repeat in reports: where the nearest neighbours are the same too, those further out may differ.
+        found = (self._best(places, (doc_id, low), others, len(quote), size) for size in (CONTEXT, *WIDER))
+        best = next((one for one in found if one is not None), None)
         unique = not others and len(places) == 1 and len(quote) >= ALONE
         if best is None or not (unique or best[0] >= FITS):
             return None
@@ -187,13 +183,27 @@ class _Searcher:
                       "same text at the same place" if same else
                       "same text elsewhere in the document" if name == doc_id else "same text in another document")
 
-    def _fit(self, new: _Place, old: _Place, length: int) -> float:
+    def _best(self, places: list[_Place], own: _Place, others: list[_Place], length: int,
+              size: int) -> tuple[float, _Place] | None:
+        """The place that fits best, of those that fit the old place better than any other old place of the text."""
+        best: tuple[float, _Place] | None = None
+        for place in places:
+            fit = self._fit(place, own, length, size)
+            score = fit + HOME * (place[0] == own[0])
+            rival = max((self._fit(place, other, length, size) + HOME * (place[0] == other[0]) for other in others),
+                        default=-1.0)
+            if score >= rival + MARGIN and (best is None or fit > best[0]):
+                best = fit, place
+        return best
+
+    def _fit(self, new: _Place, old: _Place, length: int, size: int) -> float:
         """Share of the neighbouring characters that agree; where a document ends is a neighbour too."""
-        sides = [(_EDGE + form[max(0, at - CONTEXT) : at])[-CONTEXT:][::-1] + (
-            form[at + length : at + length + CONTEXT] + _EDGE)[:CONTEXT]
+        edge = "\n" * size  # a form has no white space, so this is no text
+        sides = [(edge + form[max(0, at - size) : at])[-size:][::-1] + (
+            form[at + length : at + length + size] + edge)[:size]
             for form, at in ((self._old[old[0]].form, old[1]), (self._new[new[0]].form, new[1]))]
-        left, right = (_common(*(side[half] for side in sides)) for half in (slice(CONTEXT), slice(CONTEXT, None)))
-        return (left + right) / (2 * CONTEXT)
+        left, right = (_common(*(side[half] for side in sides)) for half in (slice(size), slice(size, None)))
+        return (left + right) / (2 * size)
 
     # --- a changed text --------------------------------------------------------------------------------------------
 

@@ -9,7 +9,10 @@ from types import ModuleType
 import pyarrow as pa
 import pytest
 
+from goldset.gold import reanchor
+from goldset.schemas import from_rows
 from goldset.spans import canonical_spans
+from goldset.text import text_sha256
 from tests.benchmarks import carried, survival
 from tests.benchmarks.survival import Bench, Chunking, drawn
 
@@ -89,6 +92,27 @@ def test_nine_tenths_of_each_span_lie_in_one_chunk(documents: pa.Table) -> None:
         within = sum(share >= 0.9 for share in best.values()) / len(best)
         # Under parents a sentence that only the parent holds joins two children (tests/test_span_promises.py).
         assert within >= 0.98 if chunking.kind == "parents" else within == 1, chunking
+
+
+def test_renamed_and_re_encoded_documents_keep_their_evidence(documents: pa.Table) -> None:
+    # The reports repeat whole passages, so the nearest neighbours do not always tell which is meant.
+    bench = Bench(documents, *survival.load_evidence())
+    old = dict(zip(documents["doc_id"].to_pylist(), documents["text"].to_pylist(), strict=True))
+    new = {f"{name}.v2": "Preface.\r\n" + text.replace("\n", "\r\n") for name, text in old.items()}
+    table = from_rows("documents", [
+        {"doc_id": name, "text": text, "title": None, "url": None, "sha256": text_sha256(text), "metadata": "{}"}
+        for name, text in new.items()])
+    anchors = reanchor(gold=bench.gold, spans=bench.spans.spans, documents=table)
+    stale = 0
+    for anchor in anchors:
+        if anchor.new_doc_id is None or anchor.new_start is None:
+            stale += 1
+            continue
+        before = old[anchor.doc_id][: anchor.start].replace("\n", "\r\n")
+        # White space at the edge of a range is not followed.
+        assert (anchor.new_doc_id, anchor.similarity) == (f"{anchor.doc_id}.v2", 1.0)
+        assert abs(anchor.new_start - len("Preface.\r\n") - len(before)) <= 2
+    assert stale <= 0.01 * len(anchors)
 
 
 @pytest.mark.slow
