@@ -31,7 +31,10 @@ BM25_NAME = "bm25"
 
 
 class Check(Protocol):
-    """One audit: a name among the checks of the schema, and a function from a context to rows of findings."""
+    """One audit: a name, and a function from a context to rows of findings.
+
+    A further check also has ``words``, the rows that it adds to the table of words and verdicts.
+    """
 
     name: str
 

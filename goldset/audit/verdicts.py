@@ -174,6 +174,13 @@ _WORDS = {(word.check, word.reason): word for word in TABLE}
 _SEVERITY = ("fail", "warn", "insufficient", "pass")
 
 
+def learn(words: Iterable[Word]) -> None:
+    """Add the words of a further check to the table; a word that is there with another verdict is our own bug."""
+    for row in words:
+        known = _WORDS.setdefault((row.check, row.reason), row)
+        assert known == row, f"the word '{row.reason}' of the check '{row.check}' is there already, as {known}"
+
+
 def word(check: str, reason: str) -> Word:
     """The table's row for a reason; ``recall@10`` is looked up as ``recall``, ``note:x`` as ``note``."""
     stem = reason.split("@")[0].split(":")[0]
