@@ -271,7 +271,7 @@ for _table in (
     ),
     _schema(
         "findings", ("check", "subject", "reason"),
-        _col("check", _S, "which check", enum=CHECKS),
+        _col("check", _S, "which check: integrity, circularity, leakage, k_mismatch, completeness, or a further one"),
         _col("subject", _S, "system, question or file, or all"),
         _col("verdict", _S, "pass, warn, fail, insufficient", enum=VERDICT_WORDS),
         _col("reason", _S, "the word of STATISTICS: truncated, leak, low …"),

@@ -4,10 +4,12 @@
 """
 
 from goldset.audit.context import Check, Context
-from goldset.audit.figures import Bars, figures
+from goldset.audit.distributions import Bars, figures
+from goldset.audit.examples import Worst, worst_questions
+from goldset.audit.probe import Drawn, Probe, draw
 from goldset.audit.run import CHECKS, audit_context, audit_set
-from goldset.audit.verdicts import LIMITS, TABLE, by_check, decides, finding, limits, overall, word, worst
-from goldset.audit.worst import Worst, worst_questions
+from goldset.audit.verdicts import LIMITS, TABLE, Word, by_check, decides, finding, limits, overall, word, worst
 
-__all__ = ["CHECKS", "LIMITS", "TABLE", "Bars", "Check", "Context", "Worst", "audit_context", "audit_set", "by_check",
-           "decides", "figures", "finding", "limits", "overall", "word", "worst", "worst_questions"]
+__all__ = ["CHECKS", "LIMITS", "TABLE", "Bars", "Check", "Context", "Drawn", "Probe", "Word", "Worst", "audit_context",
+           "audit_set", "by_check", "decides", "draw", "figures", "finding", "limits", "overall", "word", "worst",
+           "worst_questions"]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from goldset.audit.context import Context, percent
+from goldset.audit.probe import probe_findings
 from goldset.audit.verdicts import LIMITS, finding
 from goldset.stats.intervals import wilson
 from goldset.stats.missed import missed_interval, split_prior, stratified_total
@@ -23,10 +24,12 @@ class Completeness:
         """Context -> one word for the set, the estimate of missed gold where the set was sampled, the holes."""
         holes = _holes(context)
         missed = _missed(context, bool(context.independent))
-        return [_screen(context, holes, missed), *missed, *holes]
+        probed = probe_findings(context, context.probe) if context.probe else []
+        return [_screen(context, holes, missed, probed), *missed, *probed, *holes]
 
 
-def _screen(context: Context, holes: list[dict[str, Any]], missed: list[dict[str, Any]]) -> dict[str, Any]:
+def _screen(context: Context, holes: list[dict[str, Any]], missed: list[dict[str, Any]],
+            probed: list[dict[str, Any]]) -> dict[str, Any]:
     """The word for the set: it passes only where people read what an independent system would add."""
     counts = context.gold_count
     if len(counts) < LIMITS.completeness_n:
@@ -39,11 +42,16 @@ def _screen(context: Context, holes: list[dict[str, Any]], missed: list[dict[str
             f"{100 * low:.1f} to {percent(high)})")
     shared: dict[str, Any] = {"n": len(counts), "measured": share, "interval": (low, high),
                               "threshold": LIMITS.one_gold}
+    own = context.labelled.kind == "published" and not context.independent
+    if probed and not own and probed[0]["reason"] != "probe_open":
+        # People have read what unrelated systems would add: their word stands, whatever the screen suspects.
+        return finding("completeness", "all", probed[0]["reason"], **shared,
+                       message=f"{said}; the probe of unlabelled results decides.")
     if low >= LIMITS.one_gold:
         return finding("completeness", "all", "one_gold", **shared,
                        message=f"{said}: recall equals hit rate here, and a second answer that a system finds counts "
                                "for nothing.")
-    if context.labelled.kind == "published" and not context.independent:
+    if own:
         return finding("completeness", "all", "unprobed", **shared,
                        message=f"{said}; this set was built from its own systems' results, and no independent system "
                                "(audit_only) has graded its pool.",

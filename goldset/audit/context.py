@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from goldset.audit.probe import Probe, percent
 from goldset.errors import UsageError, nearest
 from goldset.formats.sets import Corpus, LabelledSet
 from goldset.lexical import BM25Index
@@ -21,6 +22,8 @@ from goldset.spans import served
 from goldset.stats.intervals import Estimate, ratio
 from goldset.text import tokenize
 
+__all__ = ["BM25_DEPTH", "BM25_NAME", "Check", "Context", "percent", "plural"]
+
 T = TypeVar("T")
 
 BM25_DEPTH = 200
@@ -28,7 +31,10 @@ BM25_NAME = "bm25"
 
 
 class Check(Protocol):
-    """One audit: a name among the checks of the schema, and a function from a context to rows of findings."""
+    """One audit: a name, and a function from a context to rows of findings.
+
+    A further check also has ``words``, the rows that it adds to the table of words and verdicts.
+    """
 
     name: str
 
@@ -50,6 +56,7 @@ class Context:
         served_system: the system whose run is the list that reaches the reader.
         retrieved_system: the system whose run is the list before reranking.
         audit_only: systems that never fed the pool.
+        probing: people's answers to unlabelled results, drawn or read when completeness is checked.
         quiet: no progress on stderr.
     """
 
@@ -63,6 +70,7 @@ class Context:
     served_system: str | None = None
     retrieved_system: str | None = None
     audit_only: frozenset[str] = frozenset()
+    probing: Callable[[Context], Probe] | None = None
     quiet: bool = True
     _made: dict[tuple[str, str], Any] = field(default_factory=dict, init=False, repr=False)
 
@@ -239,6 +247,11 @@ class Context:
         return frozenset(str(known).split("+"))
 
     @cached_property
+    def probe(self) -> Probe | None:
+        """The hole probe, or None where nobody asked for one."""
+        return self.probing(self) if self.probing else None
+
+    @cached_property
     def independent(self) -> frozenset[str]:
         """Audited systems that never fed the pool: as the caller says, or as the set's manifest records."""
         recorded = {name for name, facts in self.labelled.manifest.get("systems", {}).items()
@@ -333,8 +346,3 @@ class Context:
 def plural(count: int, one: str, many: str | None = None) -> str:
     """A count with its noun: 1 question, 2 questions."""
     return f"{count} {one if count == 1 else many or one + 's'}"
-
-
-def percent(share: float) -> str:
-    """A share for a sentence: 13.9 %."""
-    return f"{100 * share:.1f} %"

@@ -12,6 +12,7 @@ from goldset.audit.context import Check, Context
 from goldset.audit.integrity import Integrity
 from goldset.audit.k_mismatch import KMismatch
 from goldset.audit.leakage import Leakage
+from goldset.audit.verdicts import learn
 from goldset.formats.sets import LabelledSet
 from goldset.schemas import from_rows
 
@@ -37,7 +38,7 @@ def audit_set(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, families: 
         served_system: system whose run is the list that reaches the reader; default: the manifest's.
         retrieved_system: system whose run is the list before reranking, of which the served one is a part.
         audit_only: systems that never fed the pool.
-        checks: what to run, in order; a further check is one class with a name and run(context).
+        checks: what to run, in order; a further check is one class with a name, its words and run(context).
         quiet: no progress on stderr.
 
     Raises:
@@ -54,4 +55,6 @@ def audit_context(context: Context, checks: Sequence[Check] = CHECKS) -> pa.Tabl
     """Context -> table findings of the checks; without gold only the pre-check runs."""
     if not len(context.labelled.gold):
         checks = [check for check in checks if check.name == "integrity"]
+    for check in checks:
+        learn(getattr(check, "words", ()))
     return from_rows("findings", [row for check in checks for row in check.run(context)])

@@ -162,13 +162,23 @@ TABLE: tuple[Word, ...] = (
     Word("completeness", "pool_only", "insufficient", "complete within its pool; nobody looked outside it",
          "grade the pool with a system that does not feed it (audit_only = true)"),
     Word("completeness", "unprobed", "insufficient", "nobody has looked at what is unlabelled",
-         "have people judge two unlabelled top-10 passages a question from unrelated systems"),
+         "have people judge two unlabelled top-10 passages a question from unrelated systems (--probe DIR)"),
+    Word("completeness", "probe_open", "insufficient", "the probe waits for people",
+         "answer it on the page: the same command with --answer"),
+    Word("completeness", "probe_recall", "pass", "shown: recall with the gold that the probe stands for"),
     Word("completeness", "too_few", "insufficient", "too few questions with gold", "label more questions"),
     Word("completeness", "holes", "pass", "shown: top results of an independent system that nobody judged"),
 )
 
 _WORDS = {(word.check, word.reason): word for word in TABLE}
 _SEVERITY = ("fail", "warn", "insufficient", "pass")
+
+
+def learn(words: Iterable[Word]) -> None:
+    """Add the words of a further check to the table; a word that is there with another verdict is our own bug."""
+    for row in words:
+        known = _WORDS.setdefault((row.check, row.reason), row)
+        assert known == row, f"the word '{row.reason}' of the check '{row.check}' is there already, as {known}"
 
 
 def word(check: str, reason: str) -> Word:

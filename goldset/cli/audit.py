@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,7 +20,10 @@ from goldset.cli.common import (
     say_mapping,
     set_options,
 )
-from goldset.errors import ExitCode
+from goldset.errors import ExitCode, UsageError
+
+if TYPE_CHECKING:
+    from goldset.audit import Context, Probe
 
 
 @click.command("audit")
@@ -33,6 +38,9 @@ from goldset.errors import ExitCode
 @click.option("--served", metavar="NAME", help="Which --run is in production; default: the first.")
 @click.option("--retrieved", metavar="NAME", help="Which --run is the list before reranking.")
 @click.option("--with", "extra", type=click.Choice(["dense"]), help="Add our own encoder as a second system.")
+@click.option("--probe", type=PATH, metavar="DIR",
+              help="Have people read unlabelled results: the folder that keeps them and their answers.")
+@click.option("--answer", is_flag=True, help="Serve the probe's page until Ctrl-C, then audit.")
 @click.option("--fail-on", type=click.Choice(["fail", "warn"]), default="fail", show_default=True,
               help="The verdict from which the exit code is 1.")
 @click.option("--baseline", type=PATH, help="An earlier audit's --json: the exit code is 1 only for what is new.")
@@ -41,17 +49,20 @@ from goldset.errors import ExitCode
 def command(labelled: Path | None, qrels: Path | None, questions: Path | None, corpus: Path | None,
             relevant_from: int | None, runs: tuple[str, ...], labels: Path | None, logs: Path | None, logs_text: str,
             eval_k: int | None, retrieve_k: int | None, serving_k: int | None, served: str | None,
-            retrieved: str | None, extra: str | None, fail_on: str, baseline: Path | None, html: Path | None,
-            as_json: bool) -> int:
+            retrieved: str | None, extra: str | None, probe: Path | None, answer: bool, fail_on: str,
+            baseline: Path | None, html: Path | None, as_json: bool) -> int:
     """Can this labelled set be believed? Pre-check and four properties."""
     from goldset.pipeline.checks import audit_any
     from goldset.report import newly_convicted, read_audit_json, render_json
 
+    if answer and probe is None:
+        raise UsageError("--answer serves the page of a probe: name its folder with --probe DIR")
     earlier = read_audit_json(baseline) if baseline else None
     gold = open_set(labelled, qrels, questions, corpus, relevant_from, labels)
     outcome = audit_any(gold, open_runs(runs), logs=logs, logs_text=logs_text, eval_k=eval_k, retrieve_k=retrieve_k,
                         serving_k=serving_k, served=served,
-                        retrieved=retrieved, with_dense=extra == "dense", quiet=as_json)
+                        retrieved=retrieved, with_dense=extra == "dense",
+                        probing=_probing(probe, answer) if probe else None, quiet=as_json)
     if gold.kind != "examples":
         say_mapping(gold)
     if html is not None:
@@ -70,3 +81,13 @@ def command(labelled: Path | None, qrels: Path | None, questions: Path | None, c
     if outcome.verdict in failing:
         return int(ExitCode.CHECK_FAILED)
     return int(ExitCode.TOO_LITTLE_DATA if outcome.verdict == "insufficient" else ExitCode.DONE)
+
+
+def _probing(folder: Path, answer: bool) -> Callable[[Context], Probe]:
+    """The probe of the set under audit, answered on the page first if asked for."""
+    from goldset.pipeline.probe import probe_loop
+
+    def announce(address: str) -> None:
+        say(f"review page: {address}  (Ctrl-C ends it and the audit goes on; answers are stored as they are given)")
+
+    return lambda context: probe_loop(context, folder, say=say, serve=announce if answer else None)

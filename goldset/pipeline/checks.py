@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ from goldset.schemas import empty
 from goldset.store import write_json, write_text
 
 if TYPE_CHECKING:
-    from goldset.audit import Context
+    from goldset.audit import Context, Probe
     from goldset.config import LogSource
 
 
@@ -97,8 +97,11 @@ def audit_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, logs: Path
               eval_k: int | None = None, retrieve_k: int | None = None, serving_k: int | None = None,
               served: str | None = None, retrieved: str | None = None, with_dense: bool = False,
               families: Mapping[str, str] | None = None,
-              quiet: bool = False) -> Outcome:
-    """Audit a set that anybody made -> Outcome, with recall at the k that are known."""
+              probing: Callable[[Context], Probe] | None = None, quiet: bool = False) -> Outcome:
+    """Audit a set that anybody made -> Outcome, with recall at the k that are known.
+
+    ``probing`` gives people's answers to unlabelled results (pipeline.probe.probe_loop).
+    """
     from goldset.audit import Context, audit_context
     from goldset.formats.resolve import resolve_run
 
@@ -118,7 +121,7 @@ def audit_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, logs: Path
         tables["dense"] = dense_run(labelled, quiet=quiet)
     context = Context(labelled, tables, families or {}, read_questions(logs, logs_text) if logs else None,
                       eval_k=eval_k, retrieve_k=retrieve_k, serving_k=serving_k, served_system=served,
-                      retrieved_system=retrieved, quiet=quiet)
+                      retrieved_system=retrieved, probing=probing, quiet=quiet)
     findings = audit_context(context)
     return Outcome(labelled, findings, _scores(labelled, tables, [serving_k, retrieve_k, eval_k]), context)
 

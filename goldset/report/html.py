@@ -12,7 +12,7 @@ import pyarrow as pa
 from goldset.audit import Bars, Worst, by_check, decides, limits
 from goldset.errors import MissingExtra
 from goldset.report.plots import Mark, bar_plot, interval_plot
-from goldset.report.summary import TITLES, headline, measure_name, number
+from goldset.report.summary import TITLES, headline, measure_name, number, title_of
 
 LONGEST = 280  # characters shown of a question or passage
 ORDER = ("circularity", "leakage", "k_mismatch", "completeness", "integrity")
@@ -77,7 +77,7 @@ def _section(check: str, verdict: str, findings: pa.Table, worst: Sequence[Worst
         row["number"] = number(row["measured"], row["low"], row["high"]) if row["measured"] is not None else ""
         row["word"] = row["reason"].replace("_", " ").replace(":", ": ")
         row["who"] = "" if row["subject"] == "all" else row["subject"]
-    title, question = TITLES.get(check, (check, ""))
+    title, question = TITLES.get(check, (title_of(check), ""))
     figures = [figure for figure in [_plot(check, rows), *(_bars(check, i, chart) for i, chart in enumerate(bars))]
                if figure[0]]
     return {"check": check, "title": title, "question": question, "verdict": verdict, "figures": figures,

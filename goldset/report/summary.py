@@ -24,6 +24,11 @@ TITLES = {
 }
 
 
+def title_of(check: str) -> str:
+    """A check's title; for a further one its name in words."""
+    return TITLES[check][0] if check in TITLES else check.replace("_", " ").capitalize()
+
+
 @dataclass(frozen=True)
 class Headline:
     """The first screen: verdict, the answer to "can this number be believed?", one reason, one next step.
@@ -51,7 +56,7 @@ def headline(findings: pa.Table) -> Headline:
     if verdict == "pass":
         return Headline(verdict, ANSWERS[verdict], "ids resolve, and each property was tested and holds", "", None)
     subject = "" if row["subject"] == "all" else f" ({row['subject']})"
-    reason = f"{TITLES[row['check']][0]}{subject}: {word(row['check'], row['reason']).meaning}"
+    reason = f"{title_of(row['check'])}{subject}: {word(row['check'], row['reason']).meaning}"
     return Headline(verdict, ANSWERS[verdict], reason, row["message"], row["remedy"])
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from goldset.audit import by_check, decides
-from goldset.report.summary import TITLES, headline, measure_name
+from goldset.report.summary import headline, measure_name, title_of
 
 
 def render_terminal(findings: pa.Table, measurements: pa.Table | None = None, *, title: str = "",
@@ -21,7 +21,7 @@ def render_terminal(findings: pa.Table, measurements: pa.Table | None = None, *,
     if first.step:
         lines += _entry("Next:", first.step, width)
     for check, verdict in by_check(findings).items():
-        lines += ["", f"{TITLES[check][0]}: {verdict}"]
+        lines += ["", f"{title_of(check)}: {verdict}"]
         for row in findings.to_pylist():
             if row["check"] == check:
                 lines += _finding(row, width)
@@ -37,7 +37,7 @@ def render_brief(findings: pa.Table, *, width: int = 100) -> str:
     for check, verdict in by_check(findings).items():
         row = next(row for row in findings.to_pylist() if row["check"] == check and row["verdict"] == verdict
                    and decides(check, row["reason"]))
-        lines += _wrap(f"{TITLES[check][0]}: {verdict}. {row['message']}", width, "    ", "  ")
+        lines += _wrap(f"{title_of(check)}: {verdict}. {row['message']}", width, "    ", "  ")
     return "\n".join(lines)
 
 

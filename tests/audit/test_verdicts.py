@@ -13,7 +13,7 @@ EXPECTED = {
     "fail": {"truncated", "circular", "leak", "strong", "incomplete", "mismatch", "stale", "no_gold", "foreign_run"},
     "warn": {"suspected", "low", "one_gold", "mismatch_below"},
     "insufficient": {"too_few", "no_run", "no_text", "not_measured", "too_shallow", "no_reference", "pool_only",
-                     "unprobed", "inconclusive", "recall_not_measured"},
+                     "unprobed", "inconclusive", "recall_not_measured", "probe_open"},
 }
 
 
