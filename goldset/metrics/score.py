@@ -52,8 +52,7 @@ def score(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, ks: Sequence[i
     rows: list[dict[str, Any]] = []
     for name, run in runs.items():
         given = (status or {}).get(name)
-        results = Results.of(name, questions, run, chunks=chunks, status=given)
-        _ = results.resolved  # before anything is computed from ids that do not join
+        results = Results.of(name, questions, run, chunks=chunks, status=given).down_to(max(ks, default=0))
         for k in sorted(set(ks)):
             rows += _rows(results, Cut(results, k), slices)
         if budget is not None:

@@ -11,8 +11,9 @@ import pyarrow as pa
 
 from goldset.audit import by_check, decides, limits
 from goldset.errors import MissingExtra
+from goldset.report.numbers import measure_name, number
 from goldset.report.plots import Mark, interval_plot
-from goldset.report.summary import TITLES, headline, measure_name, number
+from goldset.report.summary import TITLES, headline
 
 ORDER = ("circularity", "leakage", "k_mismatch", "completeness", "integrity")
 # What a check's interval plot shows: the reasons that share one scale, and the name of that scale.

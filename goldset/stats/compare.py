@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy import special
 
-from goldset.stats.intervals import LEVEL, Floats, Interval, z_value
+from goldset.stats.intervals import LEVEL, Z95, Floats, Interval, z_value
 
 EXACT_UP_TO = 15
-DETECT = float(special.ndtri(0.975) + special.ndtri(0.8))
+DETECT = Z95 + 0.8416212335729143  # normal quantiles of 0.975 and 0.8
 """2.80: standard errors that a difference must have to be seen in 80 % of samples."""
 
 
@@ -60,6 +59,8 @@ def mcnemar(b: int, c: int) -> float | None:
     """Exact two-sided McNemar p of ``b`` against ``c`` discordant pairs; None where none is discordant."""
     if b + c == 0:
         return None
+    from scipy import special
+
     return min(1.0, 2 * float(special.bdtr(min(b, c), b + c, 0.5)))
 
 
