@@ -22,14 +22,14 @@ PATH = click.Path(path_type=Path)
 config_option = click.option("-c", "--config", "config_path", required=True, type=PATH, help="TOML configuration.")
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 run_option = click.option("--run", "runs", multiple=True, metavar="NAME=FILE",
-                          help="A system's run, TREC format, gzip too; several times for several systems.")
+                          help="A system's run: TREC, JSON, JSONL or Parquet, gzip too; several times for several.")
 
 
 def set_options(function: F) -> F:
     """SET, or --qrels with --questions and --corpus, and --relevant-from."""
     for option in reversed((
         click.argument("labelled", metavar="SET", required=False, type=PATH),
-        click.option("--qrels", type=PATH, help="TREC qrels instead of SET."),
+        click.option("--qrels", type=PATH, help="Qrels instead of SET: TREC, BEIR or JSON."),
         click.option("--questions", type=PATH, help="Question texts for --qrels (JSONL)."),
         click.option("--corpus", type=PATH, help="Passage texts for --qrels (JSONL)."),
         click.option("--relevant-from", type=int, metavar="GRADE", help="Smallest grade that counts as relevant."),
@@ -50,7 +50,7 @@ def open_set(labelled: Path | None, qrels: Path | None, questions: Path | None, 
 
 def open_runs(runs: tuple[str, ...]) -> dict[str, pa.Table]:
     """``NAME=FILE`` arguments -> run tables by name."""
-    from goldset.formats.trec import read_run
+    from goldset.formats.runs import read_run
 
     tables: dict[str, pa.Table] = {}
     for argument in runs:

@@ -12,7 +12,8 @@ import pyarrow.compute as pc
 
 from goldset.errors import DataError, UsageError
 from goldset.formats.columns import has_bom, read_fields, split_fields
-from goldset.formats.lines import numbered_lines
+from goldset.formats.lines import numbered_lines, read_bytes
+from goldset.formats.runs import read_json_pairs
 from goldset.formats.sets import Note
 from goldset.schemas import RANGE, key_codes, schema_of
 
@@ -33,7 +34,7 @@ class Qrels:
 
 
 def read_qrels(path: Path, *, relevant_from: int | None = None) -> Qrels:
-    """Qrels file (TREC: four fields, any white space; BEIR: three fields by tab, header or none) -> Qrels.
+    """Qrels file (TREC: four fields, any white space; BEIR: three fields by tab, header or none; JSON) -> Qrels.
 
     Grade -1 means pooled but not judged: relevant stays null. Other negative grades are judged not relevant. Blank
     lines, a byte order mark, quotes and repeated lines are read over and noted.
@@ -49,6 +50,35 @@ def read_qrels(path: Path, *, relevant_from: int | None = None) -> Qrels:
     """
     if relevant_from is not None and relevant_from < 1:
         raise UsageError(f"--relevant-from {relevant_from}: grade 0 means not relevant; use 1 or more")
+    table, notes = _from_json(path) if _is_json(path) else _from_lines(path)
+    grade = table.column("grade").to_numpy()
+    notes += _grade_notes(path, grade)
+    threshold = _threshold(path, grade, relevant_from)
+    judgments = _judgments(table, grade, threshold)
+    return Qrels(judgments, gold_of(judgments), tuple(notes), threshold)
+
+
+def _is_json(path: Path) -> bool:
+    return read_bytes(path, 64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
+
+
+def _from_json(path: Path) -> tuple[pa.Table, list[Note]]:
+    """Question -> passage -> grade, as ranx and pytrec_eval keep qrels."""
+    rows = []
+    for question, passages in read_json_pairs(path, "qrels", "grade").items():
+        for passage, grade in passages.items():
+            if grade != int(grade) or abs(grade) >= 2**31:
+                raise DataError(f"{path}, question '{question}', passage '{passage}': grade {grade} is not a whole "
+                                "number")
+            rows.append((question, passage, int(grade)))
+    if not rows:
+        raise DataError(f'{path}: no judgment; qrels in JSON are {{"q1": {{"d1": 1}}}}')
+    questions, spans, grades = zip(*rows, strict=True)
+    return pa.table({"question_id": pa.array(questions, pa.string()), "span_id": pa.array(spans, pa.string()),
+                     "grade": pa.array(grades, pa.int32())}), []
+
+
+def _from_lines(path: Path) -> tuple[pa.Table, list[Note]]:
     shape = _shape(path)
     table, notes = _plain(path, shape) or _by_line(path, shape)
     if not len(table):
@@ -56,12 +86,7 @@ def read_qrels(path: Path, *, relevant_from: int | None = None) -> Qrels:
     if shape.bom:
         notes = [Note("bom", 1, f"{path}, line 1"), *notes]
     table, repeated = _distinct(path, shape, table)
-    notes += repeated
-    grade = table.column("grade").to_numpy()
-    notes += _grade_notes(path, grade)
-    threshold = _threshold(path, grade, relevant_from)
-    judgments = _judgments(table, grade, threshold)
-    return Qrels(judgments, gold_of(judgments), tuple(notes), threshold)
+    return table, notes + repeated
 
 
 @dataclass(frozen=True)

@@ -58,13 +58,8 @@ def _chunks(labelled: LabelledSet, name: str, run: pa.Table) -> int | None:
                     .column("chunk_id"))
     if not pc.any(pc.is_in(ids, value_set=judged)).as_py():
         ids = pc.unique(run.column("chunk_id"))
-    _join(ids, judged, name, "chunk", lambda: _corpus_ids(labelled))
+    _join(ids, judged, name, "chunk", lambda: labelled.passage_ids)
     return None
-
-
-def _corpus_ids(labelled: LabelledSet) -> pa.Array | None:
-    corpus = labelled.corpus
-    return None if corpus is None else _flat(corpus.chunks.column("chunk_id"))
 
 
 def _flat(column: pa.ChunkedArray | pa.Array) -> pa.Array:

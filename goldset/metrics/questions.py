@@ -100,6 +100,15 @@ class Questions:
         return mask
 
     @cached_property
+    def unresolved(self) -> Mask:
+        """Gold rows whose passage is not among the set's; none where the set says nothing of its passages."""
+        ids = self.labelled.passage_ids
+        if ids is None:
+            return np.zeros(len(self.labelled.gold), np.bool_)
+        mask: Mask = index_in(self.labelled.gold.column("span_id"), ids) < 0
+        return mask
+
+    @cached_property
     def gold(self) -> Floats:
         """Confirmed gold of each question."""
         return np.bincount(self.gold_owner[self.confirmed], minlength=len(self.ids)).astype(np.float64)

@@ -30,6 +30,7 @@ class Results:
     run: pa.Table
     chunks: pa.Table | None
     empty: frozenset[str]
+    uncut: pa.Table | None = None
 
     @classmethod
     def of(cls, name: str, questions: Questions, run: pa.Table, *, chunks: pa.Table | None = None,
@@ -50,9 +51,14 @@ class Results:
         if self.chunks is not None or self.questions.labelled.kind == "published" or deepest < 1:
             return self
         top = self.run.filter(pc.less_equal(self.run.column("rank"), deepest))
-        cut = replace(self, run=top)
+        cut = replace(self, run=top, uncut=self.run)
         cut.__dict__["resolved"] = resolved
         return cut
+
+    @property
+    def full(self) -> pa.Table:
+        """The run as it was given."""
+        return self.run if self.uncut is None else self.uncut
 
     @cached_property
     def resolved(self) -> Resolved:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -14,8 +15,10 @@ from goldset.errors import ExitCode, UsageError
 from goldset.formats.sets import LabelledSet
 
 # What a terminal shows; --json has every measure of the registry.
-SHOWN = ("recall", "recall_low", "recall_high", "recall_micro", "recall_macro_ht", "recall_floor", "hit", "unjudged",
-         "answerable")
+SHOWN = ("recall", "recall_low", "recall_high", "recall_ties_low", "recall_ties_high", "recall_ceiling",
+         "recall_micro", "recall_macro_ht", "recall_floor", "hit", "unjudged", "answerable")
+UNJUDGED_MOST = 0.1
+"""Share of served chunks that nobody judged above which recall is only what is known of them."""
 
 RULES = """\
 How recall is counted:
@@ -29,7 +32,11 @@ How recall is counted:
    the system returned nothing counts 0 and is counted apart.
 4. A question counts as often as it was drawn from the log. Intervals are 95 %, with near-duplicate questions as the
    unit of variance; they never have zero width at 0 or 1.
-5. Everything is relative to the pool: what no system returned, nobody has read.
+5. Equal scores keep the order that was served. Where they straddle the cut, recall_ties_low and recall_ties_high say
+   what recall would be had they fallen against and for the gold. recall_ceiling says what recall cannot exceed where
+   gold is not in the corpus or questions are not in the run. Grade -1 means unjudged, and an unjudged passage is not
+   a no: its share is printed as unjudged.
+6. Everything is relative to the pool: what no system returned, nobody has read.
 """
 
 
@@ -42,6 +49,33 @@ def main_measures(measurements: pa.Table) -> pa.Table:
     """What a terminal shows: SHOWN, without the measures that the set cannot give; ``recall`` always."""
     shown = measurements.filter(pc.is_in(measurements.column("measure"), pa.array(SHOWN)))
     return shown.filter(pc.or_(pc.is_valid(shown.column("value")), pc.equal(shown.column("measure"), "recall")))
+
+
+def warnings(measurements: pa.Table) -> list[str]:
+    """What a reader of the recall must know: unjudged passages, ties at the cut, and what it cannot exceed."""
+    lines = []
+    for row in measurements.to_pylist():
+        value, system, k = row["value"], row["system"], row["k"]
+        if row["slice"] != "all" or value is None:
+            continue
+        counts = {item["reason"]: item["count"] for item in row["excluded"]}
+        if row["measure"] == "unjudged" and value > UNJUDGED_MOST:
+            at = "within the budget" if k is None else f"in its first {k}"
+            lines.append(f"{system}: nobody judged {value:.1%} of what it serves {at} (more than {UNJUDGED_MOST:.0%}); "
+                         "gold among it is not counted")
+        if row["measure"] == "recall_ties_high":
+            lines.append(f"{system}: equal scores straddle the cut at {k}, {_questions(counts['counted_tied'])}; see "
+                         "recall_ties_low and recall_ties_high")
+        if row["measure"] == "recall_ceiling":
+            causes = [f"{what}: {_questions(counts[why])}" for why, what in
+                      (("counted_gold_outside", "gold is not in the corpus"),
+                       ("counted_missing", "not in the run")) if why in counts]
+            lines.append(f"{system}: recall cannot exceed {value:.3f} ({'; '.join(causes)})")
+    return lines
+
+
+def _questions(count: int) -> str:
+    return f"{count:,} question{'' if count == 1 else 's'}"
 
 
 def explain() -> str:
@@ -69,6 +103,7 @@ class Measured:
 
         return {**render_recall_json(self.measurements), "set": self.labelled.label, "words_served": self.words,
                 "relevant_from": self.labelled.relevant_from, "cautions": cautions(self.labelled),
+                "warnings": warnings(self.measurements),
                 "partial": bool(self.labelled.manifest.get("partial"))}
 
     def text(self) -> str:
@@ -83,7 +118,8 @@ class Measured:
         served = [f"{row['system']} serves {row['words']:,.0f} words at {row['k']}" for row in self.words
                   if row["words"] is not None]
         table = render_measurements(main_measures(self.measurements))
-        return "\n".join([head, table, *([", ".join(served)] if served else []), *cautions(self.labelled)])
+        warned = [f"warning: {line}" for line in warnings(self.measurements)]
+        return "\n".join([head, table, *([", ".join(served)] if served else []), *warned, *cautions(self.labelled)])
 
     def gate(self, least: float | None) -> int:
         """Exit code of ``--min``: every system and cutoff passes on its lower bound, fails on its upper, else 6."""
@@ -105,9 +141,26 @@ class Measured:
         return ExitCode.TOO_LITTLE_DATA
 
 
+def read_chunking(path: Path) -> pa.Table:
+    """JSONL of chunks (chunk_id, doc_id, text, start and end in the document) -> table ``chunks``, offsets checked."""
+    from goldset.config import ChunkSource, CorpusConfig
+    from goldset.corpus import build_corpus
+    from goldset.formats.corpora import read_chunks
+
+    source = ChunkSource(path=path)
+    raw, _ = read_chunks(source, path)
+    return build_corpus(documents=None, raw_chunks=raw, config=CorpusConfig(chunks=source)).chunks
+
+
 def recall_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, ks: Sequence[int], budget: int | None = None,
-               by: Sequence[str] = ()) -> Measured:
-    """Measure every system at every cutoff; without cutoff and budget, at the serving k that the version names."""
+               by: Sequence[str] = (), chunks: pa.Table | None = None) -> Measured:
+    """Measure every system at every cutoff; without cutoff and budget, at the serving k that the version names.
+
+    ``chunks`` says what the runs' chunk ids mean where they are of another chunking than the version's.
+    """
+    if chunks is not None and labelled.kind != "published":
+        raise UsageError(f"--chunks: the gold of {labelled.label} are ids, not stretches of text; only a published "
+                         "version can be scored under another chunking")
     from goldset.metrics import score, words_served
 
     cutoffs = list(ks)
@@ -116,9 +169,9 @@ def recall_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, ks: Seque
         if served is None:
             raise UsageError("no cutoff: name the k that production serves, e.g. --k 5, or a budget of words")
         cutoffs = [int(served)]
-    measurements = score(labelled, dict(runs), ks=cutoffs, by=by, budget=budget)
+    measurements = score(labelled, dict(runs), ks=cutoffs, by=by, budget=budget, chunks=chunks)
     # Reading the texts of a foreign set costs more than the numbers: words are counted where a version has them.
-    words = words_served(labelled, runs, ks=cutoffs) if labelled.kind == "published" and cutoffs else []
+    words = words_served(labelled, runs, ks=cutoffs, chunks=chunks) if labelled.kind == "published" and cutoffs else []
     return Measured(labelled, measurements, words)
 
 
