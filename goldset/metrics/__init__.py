@@ -2,6 +2,7 @@
 
 from goldset.metrics.compare import compare, power
 from goldset.metrics.cost import cost, reading_hours
+from goldset.metrics.curve import Curve, curves, loss_split, shown_ks
 from goldset.metrics.detail import per_question
 from goldset.metrics.registry import COUNTED, EXCLUDED, MEASURES, REASONS, Measure
 from goldset.metrics.score import score
@@ -12,13 +13,17 @@ __all__ = [
     "EXCLUDED",
     "MEASURES",
     "REASONS",
+    "Curve",
     "Measure",
     "compare",
     "cost",
+    "curves",
     "cut_by_words",
+    "loss_split",
     "per_question",
     "power",
     "reading_hours",
     "score",
+    "shown_ks",
     "words_served",
 ]

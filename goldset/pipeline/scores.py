@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from goldset.errors import ExitCode, UsageError
 from goldset.formats.sets import LabelledSet
+from goldset.pipeline.curves import Beside, Section, number
 
 # What a terminal shows; --json has every measure of the registry.
 SHOWN = ("recall", "recall_low", "recall_high", "recall_ties_low", "recall_ties_high", "recall_ceiling",
@@ -96,6 +97,7 @@ class Measured:
     labelled: LabelledSet
     measurements: pa.Table
     words: list[dict[str, Any]]
+    sections: tuple[Section, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The document goldset.recall/1."""
@@ -104,7 +106,8 @@ class Measured:
         return {**render_recall_json(self.measurements), "set": self.labelled.label, "words_served": self.words,
                 "relevant_from": self.labelled.relevant_from, "cautions": cautions(self.labelled),
                 "warnings": warnings(self.measurements),
-                "partial": bool(self.labelled.manifest.get("partial"))}
+                "partial": bool(self.labelled.manifest.get("partial")),
+                **{section.key: section.value for section in self.sections}}
 
     def text(self) -> str:
         """The answer on a terminal: the main measures; the others with --json."""
@@ -119,7 +122,9 @@ class Measured:
                   if row["words"] is not None]
         table = render_measurements(main_measures(self.measurements))
         warned = [f"warning: {line}" for line in warnings(self.measurements)]
-        return "\n".join([head, table, *([", ".join(served)] if served else []), *warned, *cautions(self.labelled)])
+        parts = [line for section in self.sections for line in section.lines]
+        return "\n".join([head, table, *([", ".join(served)] if served else []), *parts, *warned,
+                          *cautions(self.labelled)])
 
     def gate(self, least: float | None) -> int:
         """Exit code of ``--min``: every system and cutoff passes on its lower bound, fails on its upper, else 6."""
@@ -153,7 +158,7 @@ def read_chunking(path: Path) -> pa.Table:
 
 
 def recall_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, ks: Sequence[int], budget: int | None = None,
-               by: Sequence[str] = (), chunks: pa.Table | None = None) -> Measured:
+               by: Sequence[str] = (), chunks: pa.Table | None = None, beside: Beside | None = None) -> Measured:
     """Measure every system at every cutoff; without cutoff and budget, at the serving k that the version names.
 
     ``chunks`` says what the runs' chunk ids mean where they are of another chunking than the version's.
@@ -172,7 +177,8 @@ def recall_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, ks: Seque
     measurements = score(labelled, dict(runs), ks=cutoffs, by=by, budget=budget, chunks=chunks)
     # Reading the texts of a foreign set costs more than the numbers: words are counted where a version has them.
     words = words_served(labelled, runs, ks=cutoffs, chunks=chunks) if labelled.kind == "published" and cutoffs else []
-    return Measured(labelled, measurements, words)
+    sections = (beside or Beside()).sections(labelled, runs, ks=cutoffs, chunks=chunks)
+    return Measured(labelled, measurements, words, sections)
 
 
 @dataclass(frozen=True)
@@ -194,19 +200,15 @@ class Compared:
         """The answer on a terminal."""
         found = self.document
         a, b = found["system_a"], found["system_b"]
-        lines = [f"recall@{found['k']} of {a}: {_number(found['recall_a'])}, of {b}: {_number(found['recall_b'])}, "
+        lines = [f"recall@{found['k']} of {a}: {number(found['recall_a'])}, of {b}: {number(found['recall_b'])}, "
                  f"on {found['n']} questions",
-                 f"{b} minus {a}: {_number(found['difference'])} "
-                 f"({_number(found['low'])} to {_number(found['high'])}), p = {_number(found['p'])}",
+                 f"{b} minus {a}: {number(found['difference'])} "
+                 f"({number(found['low'])} to {number(found['high'])}), p = {number(found['p'])}",
                  f"{found['discordant']} questions differ; smallest difference this set can show: "
-                 f"{_number(found['detectable'])}",
+                 f"{number(found['detectable'])}",
                  f"verdict: {b} is {found['verdict'].replace('_', ' ')}" if found["verdict"] in ("better", "worse")
                  else f"verdict: {found['verdict'].replace('_', ' ')}"]
         return "\n".join([*lines, *(f"warning: {warning}" for warning in found["warnings"])])
-
-
-def _number(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:.3f}"
 
 
 def compare_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, k: int) -> Compared:

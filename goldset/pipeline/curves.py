@@ -1,0 +1,136 @@
+"""What stands beside recall at one k: the curve, the k of a headline figure, the loss by step, what was served."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from goldset.errors import UsageError, nearest
+from goldset.formats.sets import LabelledSet
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the answer: its key in the JSON document, its value there, its lines on a terminal."""
+
+    key: str
+    value: Any
+    lines: list[str]
+
+
+def curve_section(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, ks: Sequence[int] = (),
+                  chunks: pa.Table | None = None) -> Section:
+    """Recall against k with its 95 % band: every k in the document, a handful on the terminal."""
+    from goldset.metrics import curves, shown_ks
+
+    rows, lines = [], ["recall against k (95 % band):"]
+    for curve in curves(labelled, runs, chunks=chunks):
+        mine = curve.rows()
+        rows += mine
+        shown = set(shown_ks(curve.deepest, ks))
+        lines += [f"  {row['system']}  {row['k']:>5}  {interval(row['value'], row['low'], row['high'])}"
+                  for row in mine if row["k"] in shown]
+        if curve.left_out:
+            lines.append(f"  {curve.name}: {curve.left_out} questions left out, their evidence is missing")
+    return Section("curve", rows, lines)
+
+
+def headline_section(labelled: LabelledSet, runs: Mapping[str, pa.Table], headline: float, *,
+                     chunks: pa.Table | None = None) -> Section:
+    """The k at which a headline figure is true of each system, with its interval (STATISTICS 7)."""
+    from goldset.metrics import curves
+
+    rows, lines = [], []
+    for curve in curves(labelled, runs, chunks=chunks):
+        found = curve.reach(headline)
+        if found is None:
+            rows.append({"system": curve.name, "headline": headline, "k": None, "deepest": curve.deepest,
+                         "low": None, "high": None, "n": 0})
+            lines.append(f"{curve.name}: no question with gold, so no k can be named for {headline:g}")
+            continue
+        here, low, high = found
+        rows.append({"system": curve.name, "headline": headline, "k": here.k, "deepest": curve.deepest, "low": low.k,
+                     "high": high.k, "n": len(curve.recalls)})
+        lines.append(f"{curve.name}: a recall of {headline:g} is reached at k = {here} (95 % {low} to {high}); "
+                     f"its true reading is recall@{here.k}" if here.k else
+                     f"{curve.name}: a recall of {headline:g} is not reached down to k = {curve.deepest} "
+                     f"(95 % {low} to {high})")
+    return Section("headline", rows, lines)
+
+
+def loss_section(labelled: LabelledSet, runs: Mapping[str, pa.Table], retrieved: Mapping[str, pa.Table], *,
+                 served_k: int, retrieved_k: int, evaluated_k: int | None) -> Section:
+    """Where recall is lost between the retrieved list and what the reader gets."""
+    from goldset.metrics import loss_split
+
+    rows: list[dict[str, Any]] = []
+    for name, table in retrieved.items():
+        if name not in runs:
+            raise UsageError(f"--retrieved {name}=…: no --run is called '{name}'; {nearest(name, runs)}")
+        rows += loss_split(labelled, name, runs[name], table, served_k=served_k, retrieved_k=retrieved_k,
+                           evaluated_k=evaluated_k)
+    what = {"retrieval": "retrieving {to_k} and not {from_k}", "cut": "reranking and serving {to_k} of {from_k}"}
+    lines = [f"{row['system']}: {what[row['step']].format(**row)} loses "
+             f"{interval(row['loss'], row['low'], row['high'])} ({number(row['before'])} to {number(row['after'])}, "
+             f"{row['n']} questions)" for row in rows]
+    return Section("loss", rows, lines)
+
+
+def served_section(counts: Mapping[int, int]) -> Section:
+    """How many passages reached the reader."""
+    total = sum(counts.values())
+    shares = ", ".join(f"{size} in {count / total:.1%}" for size, count in counts.items())
+    return Section("served", [{"passages": size, "answers": count} for size, count in counts.items()],
+                   [f"passages that reached the reader in {total:,} answers: {shares}"])
+
+
+def number(value: float | None) -> str:
+    """Three decimals, or ``unknown``."""
+    return "unknown" if value is None else f"{value:.3f}"
+
+
+def interval(value: float | None, low: float | None, high: float | None) -> str:
+    """``0.500 (0.400 to 0.600)``."""
+    return number(value) + ("" if low is None or high is None else f" ({low:.3f} to {high:.3f})")
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What is asked for beside recall at one k.
+
+    ``served`` counts the answers by the passages that reached the reader; ``retrieved`` are the lists before
+    reranking, of which ``retrieved_k`` are handed on.
+    """
+
+    curve: bool = False
+    headline: float | None = None
+    served: Mapping[int, int] | None = None
+    retrieved: Mapping[str, pa.Table] = field(default_factory=dict)
+    retrieved_k: int | None = None
+    evaluated_k: int | None = None
+
+    def sections(self, labelled: LabelledSet, runs: Mapping[str, pa.Table], *, ks: Sequence[int],
+                 chunks: pa.Table | None) -> tuple[Section, ...]:
+        """The sections, in the order in which they are printed.
+
+        Raises:
+            UsageError: a retrieved list without its k, or of a system without a run, or without a served k.
+        """
+        found = [] if self.served is None else [served_section(self.served)]
+        if self.curve:
+            found.append(curve_section(labelled, runs, ks=ks, chunks=chunks))
+        if self.headline is not None:
+            found.append(headline_section(labelled, runs, self.headline, chunks=chunks))
+        if bool(self.retrieved) != (self.retrieved_k is not None):
+            raise UsageError("--retrieved and --retrieve-k go together: the list before reranking, and how much of it "
+                             "is handed on")
+        if self.retrieved and self.retrieved_k is not None:
+            if not ks or chunks is not None:
+                raise UsageError("--retrieved: the loss is split at --k, in the chunking of the set; leave out "
+                                 "--budget and --chunks")
+            found.append(loss_section(labelled, runs, self.retrieved, served_k=min(ks), retrieved_k=self.retrieved_k,
+                                      evaluated_k=self.evaluated_k))
+        return tuple(found)
