@@ -34,7 +34,8 @@ from goldset.errors import UsageError
 @click.option("--retrieve-k", type=click.IntRange(1), help="Passages retrieved before reranking, for --retrieved.")
 @click.option("--eval-k", type=click.IntRange(1), help="k of the headline figure, for --retrieved.")
 @click.option("--budget", type=click.IntRange(1), metavar="WORDS", help="Cut the served list by words instead.")
-@click.option("--by", "slices", multiple=True, metavar="COLUMN", help="Also by a column of the questions.")
+@click.option("--by", "slices", multiple=True, metavar="COLUMN",
+              help="Also by a column of the questions, by week or by head_tail; compared, Holm-adjusted.")
 @click.option("--chunks", type=PATH, help="What the runs' chunk ids mean, where it is another chunking (JSONL).")
 @click.option("--min", "gate", type=float, metavar="X",
               help="Pass if the lower bound reaches X, fail if the upper does not.")

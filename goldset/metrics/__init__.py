@@ -6,6 +6,7 @@ from goldset.metrics.curve import Curve, curves, loss_split, shown_ks
 from goldset.metrics.detail import per_question
 from goldset.metrics.registry import COUNTED, EXCLUDED, MEASURES, REASONS, Measure
 from goldset.metrics.score import score
+from goldset.metrics.slices import slice_differences
 from goldset.metrics.words import cut_by_words, words_served
 
 __all__ = [
@@ -25,5 +26,6 @@ __all__ = [
     "reading_hours",
     "score",
     "shown_ks",
+    "slice_differences",
     "words_served",
 ]

@@ -79,6 +79,23 @@ def loss_section(labelled: LabelledSet, runs: Mapping[str, pa.Table], retrieved:
     return Section("loss", rows, lines)
 
 
+def slices_section(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, ks: Sequence[int], by: Sequence[str],
+                   chunks: pa.Table | None = None) -> Section:
+    """Each slice against the rest: which differ, and which are too small to say anything."""
+    from goldset.metrics import slice_differences
+
+    rows = slice_differences(labelled, runs, ks=ks, by=by, chunks=chunks)
+    lines = []
+    for row in rows:
+        where = f"{row['system']} at {row['k']}, {row['slice']}"
+        if row["reason"] == "too_few":
+            lines.append(f"{where}: {row['n']} questions with gold; under 20 in a slice, or outside it, tell nothing")
+        elif row["p_holm"] is not None:
+            lines.append(f"{where}: {number(row['value'])} against {number(row['rest'])} in the rest, Holm-adjusted "
+                         f"p = {row['p_holm']:.3f}{'' if row['p_holm'] < 0.05 else ': no difference shown'}")
+    return Section("slices", rows, lines)
+
+
 def served_section(counts: Mapping[int, int]) -> Section:
     """How many passages reached the reader."""
     total = sum(counts.values())
@@ -101,11 +118,12 @@ def interval(value: float | None, low: float | None, high: float | None) -> str:
 class Beside:
     """What is asked for beside recall at one k.
 
-    ``served`` counts the answers by the passages that reached the reader; ``retrieved`` are the lists before
-    reranking, of which ``retrieved_k`` are handed on.
+    ``by`` compares slices; ``served`` counts the answers by the passages that reached the reader; ``retrieved`` are
+    the lists before reranking, of which ``retrieved_k`` are handed on.
     """
 
     curve: bool = False
+    by: Sequence[str] = ()
     headline: float | None = None
     served: Mapping[int, int] | None = None
     retrieved: Mapping[str, pa.Table] = field(default_factory=dict)
@@ -120,6 +138,8 @@ class Beside:
             UsageError: a retrieved list without its k, or of a system without a run, or without a served k.
         """
         found = [] if self.served is None else [served_section(self.served)]
+        if self.by and ks:
+            found.append(slices_section(labelled, runs, ks=ks, by=self.by, chunks=chunks))
         if self.curve:
             found.append(curve_section(labelled, runs, ks=ks, chunks=chunks))
         if self.headline is not None:

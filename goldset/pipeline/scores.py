@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -177,7 +177,7 @@ def recall_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, ks: Seque
     measurements = score(labelled, dict(runs), ks=cutoffs, by=by, budget=budget, chunks=chunks)
     # Reading the texts of a foreign set costs more than the numbers: words are counted where a version has them.
     words = words_served(labelled, runs, ks=cutoffs, chunks=chunks) if labelled.kind == "published" and cutoffs else []
-    sections = (beside or Beside()).sections(labelled, runs, ks=cutoffs, chunks=chunks)
+    sections = replace(beside or Beside(), by=by).sections(labelled, runs, ks=cutoffs, chunks=chunks)
     return Measured(labelled, measurements, words, sections)
 
 
