@@ -48,19 +48,24 @@ def open_set(labelled: Path | None, qrels: Path | None, questions: Path | None, 
     return load_set(labelled, qrels=qrels, questions=questions, corpus=corpus, relevant_from=relevant_from)
 
 
-def open_runs(runs: tuple[str, ...]) -> dict[str, pa.Table]:
+def open_runs(runs: tuple[str, ...], option: str = "--run") -> dict[str, pa.Table]:
     """``NAME=FILE`` arguments -> run tables by name."""
     from goldset.formats.runs import read_run
 
-    tables: dict[str, pa.Table] = {}
-    for argument in runs:
+    return {name: read_run(file, system=name) for name, file in named_files(runs, option).items()}
+
+
+def named_files(arguments: tuple[str, ...], option: str) -> dict[str, Path]:
+    """``NAME=FILE`` arguments -> files by name."""
+    files: dict[str, Path] = {}
+    for argument in arguments:
         name, equals, file = argument.partition("=")
         if not (name and equals and file):
-            raise UsageError(f"--run {argument}: write it as NAME=FILE, e.g. --run production=production.run.gz")
-        if name in tables:
-            raise UsageError(f"--run {argument}: the name '{name}' is used twice")
-        tables[name] = read_run(Path(file), system=name)
-    return tables
+            raise UsageError(f"{option} {argument}: write it as NAME=FILE, e.g. {option} production=production.run.gz")
+        if name in files:
+            raise UsageError(f"{option} {argument}: the name '{name}' is used twice")
+        files[name] = Path(file)
+    return files
 
 
 def numbers(text: str | None, option: str) -> list[int]:

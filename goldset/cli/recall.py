@@ -15,6 +15,7 @@ from goldset.cli.common import (
     result,
     result_json,
     run_option,
+    say,
     set_options,
 )
 from goldset.errors import UsageError
@@ -28,11 +29,12 @@ from goldset.errors import UsageError
 @click.option("--served-field", default="served", show_default=True,
               help="Field of --served-log with the passages, or their number.")
 @click.option("--curve", is_flag=True, help="Also recall against k, with its band.")
+@click.option("--plot", type=PATH, metavar="FILE", help="Also recall against k as a picture: .svg or .png.")
 @click.option("--headline", type=click.FloatRange(0, 1), metavar="X", help="Also the k at which a recall of X is true.")
 @click.option("--retrieved", multiple=True, metavar="NAME=FILE",
               help="The list before reranking, of the --run with that name: where is recall lost?")
 @click.option("--retrieve-k", type=click.IntRange(1), help="Passages retrieved before reranking, for --retrieved.")
-@click.option("--eval-k", type=click.IntRange(1), help="k of the headline figure, for --retrieved.")
+@click.option("--eval-k", type=click.IntRange(1), help="k of the headline figure, for --retrieved and --plot.")
 @click.option("--budget", type=click.IntRange(1), metavar="WORDS", help="Cut the served list by words instead.")
 @click.option("--by", "slices", multiple=True, metavar="COLUMN",
               help="Also by a column of the questions, by week or by head_tail; compared, Holm-adjusted.")
@@ -43,13 +45,13 @@ from goldset.errors import UsageError
 @json_option
 def command(labelled: Path | None, qrels: Path | None, questions: Path | None, corpus: Path | None,
             relevant_from: int | None, runs: tuple[str, ...], cutoffs: str | None, served_log: Path | None,
-            served_field: str, curve: bool, headline: float | None, retrieved: tuple[str, ...], retrieve_k: int | None,
-            eval_k: int | None, budget: int | None,
+            served_field: str, curve: bool, plot: Path | None, headline: float | None,
+            retrieved: tuple[str, ...], retrieve_k: int | None, eval_k: int | None, budget: int | None,
             slices: tuple[str, ...], chunks: Path | None, gate: float | None, explain: bool, as_json: bool) -> int:
     """Recall at the k that production serves, with an interval."""
     from goldset.formats.servedlog import cutoffs_of, read_served
     from goldset.pipeline import scores
-    from goldset.pipeline.curves import Beside
+    from goldset.pipeline.curves import Beside, write_plot
 
     if explain:
         result(scores.explain())
@@ -62,10 +64,13 @@ def command(labelled: Path | None, qrels: Path | None, questions: Path | None, c
     if served_log is not None:
         served = read_served(served_log, served_field)
         ks = ks or cutoffs_of(served)
-    beside = Beside(curve=curve, headline=headline, served=served, retrieved=open_runs(retrieved),
+    beside = Beside(curve=curve, headline=headline, served=served, retrieved=open_runs(retrieved, "--retrieved"),
                     retrieved_k=retrieve_k, evaluated_k=eval_k)
-    measured = scores.recall_any(gold, tables, ks=ks, budget=budget, by=slices, beside=beside,
-                                 chunks=None if chunks is None else scores.read_chunking(chunks))
+    chunking = None if chunks is None else scores.read_chunking(chunks)
+    measured = scores.recall_any(gold, tables, ks=ks, budget=budget, by=slices, beside=beside, chunks=chunking)
+    if plot is not None:
+        write_plot(gold, tables, plot, ks=ks, evaluated_k=eval_k, chunks=chunking)
+        say(f"plot: {plot}")
     if as_json:
         result_json(measured.as_json())
     else:

@@ -46,7 +46,7 @@ def _column(cut: Cut, parts: list[tuple[str, Mask]], seed: int) -> list[dict[str
     recall = np.divide(cut.got, questions.gold, out=np.zeros(len(used)), where=questions.gold > 0)
     codes = np.unique(questions.cluster, return_inverse=True)[1]
     draws = np.where(used, questions.draws, 0.0)
-    num, den = np.bincount(codes, draws * recall), np.bincount(codes, draws)
+    num, den = (np.bincount(codes, part).astype(np.float64) for part in (draws * recall, draws))
     rows: list[dict[str, Any]] = []
     tested: list[dict[str, Any]] = []
     for name, mask in parts:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from goldset.errors import UsageError, nearest
+from goldset.errors import DataError, UsageError, nearest
 from goldset.formats.sets import LabelledSet
 
 
@@ -36,6 +37,38 @@ def curve_section(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, ks: Se
         if curve.left_out:
             lines.append(f"  {curve.name}: {curve.left_out} questions left out, their evidence is missing")
     return Section("curve", rows, lines)
+
+
+def write_plot(labelled: LabelledSet, runs: Mapping[str, pa.Table], path: Path, *, ks: Sequence[int] = (),
+               evaluated_k: int | None = None, chunks: pa.Table | None = None) -> None:
+    """Recall against k with its band, systems side by side, the served and the evaluated k marked -> SVG or PNG.
+
+    The served k is the smallest that is asked for, else the version's.
+
+    Raises:
+        UsageError: the name of the file ends in neither .svg nor .png.
+    """
+    form = path.suffix.lower().removeprefix(".")
+    if form not in ("svg", "png"):
+        raise UsageError(f"--plot {path}: the name must end in .svg or .png")
+    from goldset.metrics import curves
+    from goldset.report.plots import Line, curve_plot
+    from goldset.store import write_bytes
+
+    scoring = labelled.manifest.get("scoring", {})
+    told = {"served": min(ks) if ks else scoring.get("served_k"),
+            "evaluated": evaluated_k or scoring.get("evaluated_k")}
+    lines, counts = [], set()
+    for curve in curves(labelled, runs, chunks=chunks):
+        rows = [row for row in curve.rows() if row["value"] is not None]
+        if rows:
+            counts.add(rows[0]["n"])
+            lines.append(Line(curve.name, *([row[name] for row in rows] for name in ("k", "value", "low", "high"))))
+    if not lines:
+        raise DataError(f"--plot {path}: no question of {labelled.label} has gold whose delivery is known")
+    marks = {name: int(k) for name, k in told.items() if k}
+    title = f"{labelled.label}: {' / '.join(f'{n:,}' for n in sorted(counts))} questions with gold"
+    write_bytes(path, curve_plot(lines, marks=marks, title=title, form=form))
 
 
 def headline_section(labelled: LabelledSet, runs: Mapping[str, pa.Table], headline: float, *,

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from goldset.errors import ExitCode, UsageError
+from goldset.errors import ExitCode, UsageError, nearest
 from goldset.formats.sets import LabelledSet
 from goldset.pipeline.curves import Beside, Section, number
 
@@ -73,6 +73,10 @@ def warnings(measurements: pa.Table) -> list[str]:
                        ("counted_missing", "not in the run")) if why in counts]
             lines.append(f"{system}: recall cannot exceed {value:.3f} ({'; '.join(causes)})")
     return lines
+
+
+SHOW_CHANGED = 5
+"""Questions, and gold of one question, that a comparison shows on a terminal; --json has all."""
 
 
 def _questions(count: int) -> str:
@@ -163,9 +167,7 @@ def recall_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, ks: Seque
 
     ``chunks`` says what the runs' chunk ids mean where they are of another chunking than the version's.
     """
-    if chunks is not None and labelled.kind != "published":
-        raise UsageError(f"--chunks: the gold of {labelled.label} are ids, not stretches of text; only a published "
-                         "version can be scored under another chunking")
+    _check_chunking(labelled, chunks is not None)
     from goldset.metrics import score, words_served
 
     cutoffs = list(ks)
@@ -200,20 +202,63 @@ class Compared:
         """The answer on a terminal."""
         found = self.document
         a, b = found["system_a"], found["system_b"]
+        told = (f"{b} is {found['verdict']}" if found["verdict"] in ("better", "worse")
+                else found["verdict"].replace("_", " "))
+        warned = "".join(f"; but {warning}" for warning in found["warnings"])
         lines = [f"recall@{found['k']} of {a}: {number(found['recall_a'])}, of {b}: {number(found['recall_b'])}, "
                  f"on {found['n']} questions",
                  f"{b} minus {a}: {number(found['difference'])} "
                  f"({number(found['low'])} to {number(found['high'])}), p = {number(found['p'])}",
                  f"{found['discordant']} questions differ; smallest difference this set can show: "
                  f"{number(found['detectable'])}",
-                 f"verdict: {b} is {found['verdict'].replace('_', ' ')}" if found["verdict"] in ("better", "worse")
-                 else f"verdict: {found['verdict'].replace('_', ' ')}"]
-        return "\n".join([*lines, *(f"warning: {warning}" for warning in found["warnings"])])
+                 f"verdict: {told}{warned}"]
+        if found["changed"]:
+            lines.append(f"the questions that differ most (ranks of their gold in {a} and {b}, - = not in the list):")
+            lines += [_change(row) for row in found["changed"][:SHOW_CHANGED]]
+        return "\n".join(lines)
 
 
-def compare_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, k: int) -> Compared:
-    """Two runs, the first named is A, the second B."""
+def _change(row: Mapping[str, Any]) -> str:
+    ranks = ", ".join(f"{'-' if gold['rank_a'] is None else gold['rank_a']} and "
+                      f"{'-' if gold['rank_b'] is None else gold['rank_b']}" for gold in row["gold"][:SHOW_CHANGED])
+    more = f", {len(row['gold']) - SHOW_CHANGED} more" if len(row["gold"]) > SHOW_CHANGED else ""
+    text = textwrap.shorten(row["text"] or "", 60, placeholder=" …")
+    return f"  {row['change']:+.3f}  {row['question_id']}  {text}  {ranks}{more}".replace("    ", "  ")
+
+
+def compare_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, k: int,
+                chunks: Mapping[str, Path] | None = None) -> Compared:
+    """Two runs, the first named is A, the second B; ``chunks``: system -> file of the chunking that its ids are of.
+
+    Raises:
+        UsageError: another chunking for a set whose gold are ids, or for a system that is not compared.
+    """
     from goldset.metrics import compare
 
     (a, run_a), (b, run_b) = runs.items()
-    return Compared(compare(labelled, run_a, run_b, k, names=(a, b), words=labelled.kind == "published"))
+    for name in chunks or {}:
+        if name not in runs:
+            raise UsageError(f"--chunks {name}=…: no --run is called '{name}'; {nearest(name, runs)}")
+    _check_chunking(labelled, bool(chunks))
+    document = compare(labelled, run_a, run_b, k, names=(a, b), words=labelled.kind == "published",
+                       chunks={name: read_chunking(path) for name, path in (chunks or {}).items()})
+    document["warnings"] += _same_family(labelled, runs)
+    return Compared(document)
+
+
+def _same_family(labelled: LabelledSet, runs: Mapping[str, pa.Table]) -> list[str]:
+    """A judge that shares a model with one of two systems may have kept what that one finds."""
+    family = labelled.manifest.get("judge", {}).get("family")
+    if not family:
+        return []
+    from goldset.judges import independence
+
+    known = labelled.manifest.get("systems", {})
+    return independence(family, {name: known.get(name, {}).get("family") or table.column("family")[0].as_py()
+                                 for name, table in runs.items()})
+
+
+def _check_chunking(labelled: LabelledSet, given: bool) -> None:
+    if given and labelled.kind != "published":
+        raise UsageError(f"--chunks: the gold of {labelled.label} are ids, not stretches of text; only a published "
+                         "version can be scored under another chunking")

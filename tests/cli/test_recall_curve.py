@@ -61,3 +61,19 @@ def test_the_k_that_reached_the_reader(goldset: Goldset, beir: Path, tmp_path: P
 def test_json_without_the_option_has_no_such_part(goldset: Goldset, beir: Path, option: str) -> None:
     document = json.loads(goldset("recall", beir, "--run", f"a={beir / 'good.run'}", "--k", "1", "--json").out)
     assert option.removeprefix("--") not in document
+
+
+def test_a_plot_of_both_systems(goldset: Goldset, beir: Path, tmp_path: Path) -> None:
+    asked = ["recall", beir, "--run", f"bad={beir / 'bad.run'}", "--run", f"good={beir / 'good.run'}", "--k", "2",
+             "--eval-k", "4"]
+    done = goldset(*asked, "--plot", tmp_path / "a.svg")
+    assert (done.code, done.err) == (0, f"plot: {tmp_path / 'a.svg'}\n")
+    svg = (tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert all(f">{text}<" in svg for text in ("bad", "good", "served: 2", "evaluated: 4"))
+    assert "30 questions with gold" in svg
+    goldset(*asked, "--plot", tmp_path / "b.svg")
+    assert (tmp_path / "b.svg").read_bytes() == (tmp_path / "a.svg").read_bytes()
+    goldset(*asked, "--plot", tmp_path / "a.png")
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    wrong = goldset(*asked, "--plot", tmp_path / "a.jpg")
+    assert (wrong.code, "must end in .svg or .png" in wrong.complaint) == (2, True)
