@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,6 +51,16 @@ def read_qrels(path: Path, *, relevant_from: int | None = None) -> Qrels:
     if relevant_from is not None and relevant_from < 1:
         raise UsageError(f"--relevant-from {relevant_from}: grade 0 means not relevant; use 1 or more")
     table, notes = _from_json(path) if _is_json(path) else _from_lines(path)
+    return _graded(path, table, notes, relevant_from)
+
+
+def qrels_of(judged: Mapping[str, Mapping[str, int]], *, name: str = "qrels",
+             relevant_from: int | None = None) -> Qrels:
+    """Question -> passage -> grade in memory -> Qrels, by the rules of ``read_qrels``; ``name`` stands in messages."""
+    return _graded(name, _pairs(name, judged), [], relevant_from)
+
+
+def _graded(path: Path | str, table: pa.Table, notes: list[Note], relevant_from: int | None) -> Qrels:
     grade = table.column("grade").to_numpy()
     notes += _grade_notes(path, grade)
     threshold = _threshold(path, grade, relevant_from)
@@ -64,8 +74,12 @@ def _is_json(path: Path) -> bool:
 
 def _from_json(path: Path) -> tuple[pa.Table, list[Note]]:
     """Question -> passage -> grade, as ranx and pytrec_eval keep qrels."""
+    return _pairs(path, read_json_pairs(path, "qrels", "grade")), []
+
+
+def _pairs(path: Path | str, judged: Mapping[str, Mapping[str, float]]) -> pa.Table:
     rows = []
-    for question, passages in read_json_pairs(path, "qrels", "grade").items():
+    for question, passages in judged.items():
         for passage, grade in passages.items():
             if grade != int(grade) or abs(grade) >= 2**31:
                 raise DataError(f"{path}, question '{question}', passage '{passage}': grade {grade} is not a whole "
@@ -75,7 +89,7 @@ def _from_json(path: Path) -> tuple[pa.Table, list[Note]]:
         raise DataError(f'{path}: no judgment; qrels in JSON are {{"q1": {{"d1": 1}}}}')
     questions, spans, grades = zip(*rows, strict=True)
     return pa.table({"question_id": pa.array(questions, pa.string()), "span_id": pa.array(spans, pa.string()),
-                     "grade": pa.array(grades, pa.int32())}), []
+                     "grade": pa.array(grades, pa.int32())})
 
 
 def _from_lines(path: Path) -> tuple[pa.Table, list[Note]]:
@@ -189,13 +203,13 @@ def _distinct(path: Path, shape: _Shape, table: pa.Table) -> tuple[pa.Table, lis
     return table.filter(pa.array(keep)), [Note("repeated_judgment", len(again), f"{path}, line {again[0]}")]
 
 
-def _grade_notes(path: Path, grade: np.ndarray) -> list[Note]:
+def _grade_notes(path: Path | str, grade: np.ndarray) -> list[Note]:
     unjudged, below = int((grade == UNJUDGED).sum()), int((grade < UNJUDGED).sum())
     notes = [Note("unjudged_grade", unjudged, str(path), "-1")] if unjudged else []
     return notes + ([Note("negative_grade", below, str(path), str(grade.min()))] if below else [])
 
 
-def _threshold(path: Path, grade: np.ndarray, relevant_from: int | None) -> int:
+def _threshold(path: Path | str, grade: np.ndarray, relevant_from: int | None) -> int:
     low, high = int(grade.min()), int(grade.max())
     if relevant_from is None:
         if high > 1:

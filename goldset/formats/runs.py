@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +38,20 @@ def read_run(path: Path, *, system: str, family: str | None = None) -> pa.Table:
         return read_trec(path, system=system, family=family)
     if _is_lines(path):
         return _ranked(path, _line_rows(path), system, family)
-    rows = [(f"question '{question}'", question, chunk, None, value)
-            for question, chunks in read_json_pairs(path, "a run", "score").items() for chunk, value in chunks.items()]
-    return _ranked(path, rows, system, family)
+    return run_of(read_json_pairs(path, "a run", "score"), system=system, family=family, name=str(path))
+
+
+def run_of(results: Mapping[str, Mapping[str, float] | Sequence[str]], *, system: str, family: str | None = None,
+           name: str = "run") -> pa.Table:
+    """Question -> chunk -> score, or question -> chunks in order, in memory -> table ``run`` of one system."""
+    rows: list[_Row] = []
+    for question, chunks in results.items():
+        where = f"question '{question}'"
+        if isinstance(chunks, Mapping):
+            rows += [(where, question, chunk, None, float(value)) for chunk, value in chunks.items()]
+        else:
+            rows += [(f"{where}, place {place}", question, chunk, place, None) for place, chunk in enumerate(chunks, 1)]
+    return _ranked(name, rows, system, family)
 
 
 _Row = tuple[str, str, str, int | None, float | None]
@@ -130,7 +141,7 @@ def _row(where: str, row: dict[str, Any]) -> _Row:
     return where, ids[0], ids[1], rank, None if value is None or math.isnan(value) else float(value)
 
 
-def _ranked(path: Path, rows: Iterable[_Row], system: str, family: str | None) -> pa.Table:
+def _ranked(path: Path | str, rows: Iterable[_Row], system: str, family: str | None) -> pa.Table:
     """Rows in file order -> dense ranks by question; by rank where rows have one, else by score."""
     questions: dict[str, list[_Row]] = {}
     seen: dict[tuple[str, str | int], str] = {}
@@ -154,7 +165,7 @@ def _ranked(path: Path, rows: Iterable[_Row], system: str, family: str | None) -
     return from_rows("run", result)
 
 
-def _named(path: Path, rows: Iterable[_Row]) -> Iterable[_Row]:
+def _named(path: Path | str, rows: Iterable[_Row]) -> Iterable[_Row]:
     """The rows; an error that names a row gets the file put before it."""
     try:
         yield from rows
