@@ -66,7 +66,8 @@ GENERATED: dict[str, Callable[[], str]] = {
 
 ELSEWHERE = {"demo": "python tests/generate_docs.py --demo",
              "survival": "python tests/benchmarks/survival.py --seed N --write",
-             "carried": "python tests/benchmarks/carried.py --seed N --write"}
+             "carried": "python tests/benchmarks/carried.py --seed N --write",
+             "proof": "python tests/benchmarks/proof.py --seeds N --write"}
 
 
 def unfilled(readme: str) -> list[str]:

@@ -3,11 +3,26 @@
 ``audit_set`` runs the checks; ``verdicts`` holds the one table of words, verdicts and thresholds.
 """
 
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
 from goldset.audit.context import Check, Context
 from goldset.audit.figures import Bars, figures
+from goldset.audit.lookfirst import Worst, worst_questions
 from goldset.audit.run import CHECKS, audit_context, audit_set
 from goldset.audit.verdicts import LIMITS, TABLE, by_check, decides, finding, limits, overall, word, worst
-from goldset.audit.worst import Worst, worst_questions
 
 __all__ = ["CHECKS", "LIMITS", "TABLE", "Bars", "Check", "Context", "Worst", "audit_context", "audit_set", "by_check",
            "decides", "figures", "finding", "limits", "overall", "word", "worst", "worst_questions"]
+
+
+class _Callable(ModuleType):
+    """``goldset.audit(…)`` is the notebook's audit (goldset/api.py), also once this package bears the name."""
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        return import_module("goldset.api").audit(*arguments, **options)
+
+
+sys.modules[__name__].__class__ = _Callable
