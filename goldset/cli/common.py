@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -46,6 +48,34 @@ def open_set(labelled: Path | None, qrels: Path | None, questions: Path | None, 
     if (labelled is None) == (qrels is None):
         raise UsageError("name one labelled set: SET (a published version or a BEIR folder), or --qrels FILE")
     return load_set(labelled, qrels=qrels, questions=questions, corpus=corpus, relevant_from=relevant_from)
+
+
+def spare_pandas(labelled: Path | None) -> None:
+    """Keep pyarrow from importing pandas, which it does at its first array and which takes a sixth of a short command.
+
+    Only for sets whose gold is delivered by id, which need no frame, and only in a process of the command's own: until
+    the next ``to_pandas`` (which imports it after all) pyarrow takes a Series for any sequence.
+    """
+    context = click.get_current_context()
+    published = labelled is not None and (labelled / "manifest.json").is_file()
+    if published or not (context.obj or {}).get("own_process") or "pandas" in sys.modules:
+        return
+    import pyarrow as pa
+
+    sys.meta_path.insert(0, _NoPandas())
+    try:
+        pa.array([0])
+    finally:
+        del sys.meta_path[0]
+
+
+class _NoPandas(MetaPathFinder):
+    """A finder that says there is no pandas."""
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> None:
+        """None for all other modules: the next finder is asked."""
+        if name == "pandas":
+            raise ModuleNotFoundError("pandas is not needed here", name=name)
 
 
 def open_runs(runs: tuple[str, ...], option: str = "--run") -> dict[str, pa.Table]:
