@@ -9,8 +9,8 @@ from types import ModuleType
 from typing import Any
 
 from goldset.audit.context import Check, Context
+from goldset.audit.examples import Worst, worst_questions
 from goldset.audit.figures import Bars, figures
-from goldset.audit.lookfirst import Worst, worst_questions
 from goldset.audit.run import CHECKS, audit_context, audit_set
 from goldset.audit.verdicts import LIMITS, TABLE, by_check, decides, finding, limits, overall, word, worst
 

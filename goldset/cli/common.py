@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -56,6 +58,34 @@ def say_mapping(gold: LabelledSet) -> None:
     """What was taken for what, on stderr, so that a wrong guess is seen."""
     for line in gold.mapping:
         say(f"read {line}")
+
+
+def spare_pandas(labelled: Path | None) -> None:
+    """Keep pyarrow from importing pandas, which it does at its first array and which takes a sixth of a short command.
+
+    Only for sets whose gold is delivered by id, which need no frame, and only in a process of the command's own: until
+    the next ``to_pandas`` (which imports it after all) pyarrow takes a Series for any sequence.
+    """
+    context = click.get_current_context()
+    published = labelled is not None and (labelled / "manifest.json").is_file()
+    if published or not (context.obj or {}).get("own_process") or "pandas" in sys.modules:
+        return
+    import pyarrow as pa
+
+    sys.meta_path.insert(0, _NoPandas())
+    try:
+        pa.array([0])
+    finally:
+        del sys.meta_path[0]
+
+
+class _NoPandas(MetaPathFinder):
+    """A finder that says there is no pandas."""
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> None:
+        """None for all other modules: the next finder is asked."""
+        if name == "pandas":
+            raise ModuleNotFoundError("pandas is not needed here", name=name)
 
 
 def open_runs(runs: tuple[str, ...], option: str = "--run") -> dict[str, pa.Table]:

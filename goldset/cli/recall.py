@@ -17,6 +17,7 @@ from goldset.cli.common import (
     run_option,
     say,
     set_options,
+    spare_pandas,
 )
 from goldset.errors import UsageError
 
@@ -57,6 +58,7 @@ def command(labelled: Path | None, qrels: Path | None, questions: Path | None, c
     if explain:
         result(scores.explain())
         return 0
+    spare_pandas(labelled)
     gold = open_set(labelled, qrels, questions, corpus, relevant_from)
     tables = open_runs(runs)
     if not tables:

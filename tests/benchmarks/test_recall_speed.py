@@ -19,6 +19,7 @@ def test_a_smaller_number_is_refused() -> None:
 
 def test_all_three_tools_find_the_same_recall(tmp_path: Path) -> None:
     commands = recall_speed.commands(*recall_speed.write_files(tmp_path, 50))
-    values = {tool: recall_speed.value_of(tool, recall_speed.once(command)[2]) for tool, command in commands.items()}
+    values = {tool: recall_speed.value_of(tool, recall_speed.once(command, tmp_path)[2])
+              for tool, command in commands.items()}
     assert 0.05 < values["pytrec-eval"] < 1
     assert max(values.values()) - min(values.values()) < 1e-3
