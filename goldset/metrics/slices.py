@@ -23,7 +23,8 @@ def slice_differences(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, ks
     """Labelled set, runs -> recall@k of each slice against that of all other questions.
 
     p is by permutation of near-duplicate clusters between slice and rest (a cluster goes where most of its draws are),
-    adjusted by Holm over the slices of one column, one system and one k. A column with two slices is one comparison.
+    adjusted by Holm over the slices of one column, one system and one k. A column with two slices is one comparison,
+    one with a single slice none.
 
     Returns:
         Rows with system, k, slice, n, value, rest, difference, p, p_holm; the last three null, with ``reason``
@@ -42,6 +43,8 @@ def slice_differences(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, ks
 
 def _column(cut: Cut, parts: list[tuple[str, Mask]], seed: int) -> list[dict[str, Any]]:
     questions = cut.questions
+    if len(parts) < 2:
+        return []  # one slice has no rest
     used = (questions.gold > 0) & ~cut.unknown
     recall = np.divide(cut.got, questions.gold, out=np.zeros(len(used)), where=questions.gold > 0)
     codes = np.unique(questions.cluster, return_inverse=True)[1]

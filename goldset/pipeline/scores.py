@@ -197,7 +197,8 @@ class Compared:
         lines = [f"recall@{found['k']} of {a}: {number(found['recall_a'])}, of {b}: {number(found['recall_b'])}, "
                  f"on {found['n']} questions",
                  f"{b} minus {a}: {number(found['difference'])} "
-                 f"({number(found['low'])} to {number(found['high'])}), p = {number(found['p'])}",
+                 f"({number(found['low'])} to {number(found['high'])}), "
+                 + (f"p = {number(found['p'])}" if found["p"] is None or found["p"] >= 0.001 else "p < 0.001"),
                  f"{found['discordant']} questions differ; smallest difference this set can show: "
                  f"{number(found['detectable'])}",
                  f"verdict: {told}{warned}"]

@@ -46,6 +46,7 @@ def test_slices_that_differ_and_slices_too_small(make_set: Maker, make_run: RunM
 
 def test_two_slices_are_one_comparison(make_set: Maker, make_run: RunMaker) -> None:
     labelled, run = _set(make_set, make_run, {"de": (15, 15), "en": (25, 5)})
+    assert slice_differences(labelled, {"s": run}, ks=[1], by=["stratum"]) == []  # all of one stratum
     rows = slice_differences(labelled, {"s": run}, ks=[1], by=["language"])
     assert [row["p"] is None for row in rows] == [False, True]
     assert rows[0]["p"] == rows[0]["p_holm"]
