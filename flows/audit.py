@@ -10,8 +10,8 @@ from prefect import flow
 
 from flows.tasks import note_table, note_text, prefect_runner, run_files, run_flow, show
 from goldset.errors import ExitCode
+from goldset.formats.runs import read_run
 from goldset.formats.sets import load_set
-from goldset.formats.trec import read_run
 from goldset.pipeline.checks import audit_any
 
 CODES = {"fail": ExitCode.CHECK_FAILED, "insufficient": ExitCode.TOO_LITTLE_DATA}

@@ -9,8 +9,8 @@ import click
 from prefect import flow
 
 from flows.tasks import note_text, prefect_runner, run_files, run_flow, show
+from goldset.formats.runs import read_run
 from goldset.formats.sets import load_set
-from goldset.formats.trec import read_run
 from goldset.pipeline.scores import recall_any
 
 

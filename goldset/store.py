@@ -142,6 +142,11 @@ def staged_folder(target: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
+    """Write a UTF-8 file aside, flush it to disk, then rename; ExternalError where nothing can be written."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, data: bytes) -> None:
     """Write a file aside, flush it to disk, then rename; ExternalError where nothing can be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -150,8 +155,8 @@ def write_text(path: Path, text: str) -> None:
         raise ExternalError(f"{path}: cannot be written ({error.strerror}); name a file in a folder that can be "
                             "written") from error
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
         Path(aside).chmod(0o644)

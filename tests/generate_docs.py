@@ -1,8 +1,9 @@
 """Writes what README.md and configs/reference.toml derive from the code; ``--check`` only compares.
 
 A generated part of the README stands between ``<!-- generated: NAME -->`` and ``<!-- end -->``. The demo's output is
-one of them: ``--demo`` runs ``goldset demo`` (minutes) and writes it; tests/flows compares it with a fresh run. Blocks
-in ELSEWHERE are written by the command that stands there and by nothing else.
+one of them: ``--demo`` runs ``goldset demo`` (minutes) and writes it; tests/flows compares it with a fresh run.
+``--coverage`` simulates how often the intervals hold the truth (a minute) and writes that table. Blocks in ELSEWHERE
+are written by the command that stands there and by nothing else.
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ GENERATED: dict[str, Callable[[], str]] = {
 ELSEWHERE = {"demo": "python tests/generate_docs.py --demo",
              "survival": "python tests/benchmarks/survival.py --seed N --write",
              "carried": "python tests/benchmarks/carried.py --seed N --write",
-             "proof": "python tests/benchmarks/proof.py --seeds N --write"}
+             "proof": "python tests/benchmarks/proof.py --seeds N --write",
+             "coverage": "python tests/generate_docs.py --coverage"}
 
 
 def unfilled(readme: str) -> list[str]:
@@ -171,6 +173,14 @@ def demo_output() -> str:
         return normalise(done.stdout, folder)
 
 
+def coverage_table() -> str:
+    """The table that ``python tests/benchmarks/coverage.py`` prints."""
+    sys.path.insert(0, str(ROOT))
+    from tests.benchmarks.coverage import table
+
+    return table(1000)
+
+
 def normalise(text: str, folder: str) -> str:
     """Replace the workspace's path, the only thing that differs between two runs."""
     return text.replace(str(Path(folder).resolve()), "workspace/demo").replace(folder, "workspace/demo").strip()
@@ -189,10 +199,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--demo", action="store_true")
+    parser.add_argument("--coverage", action="store_true")
     options = parser.parse_args()
     blocks = {name: make() for name, make in GENERATED.items()}
     if options.demo:
         blocks["demo"] = f"```\n{demo_output()}\n```"
+    if options.coverage:
+        blocks["coverage"] = coverage_table()
     wanted = {README: _fill(README.read_text(), blocks), REFERENCE: reference()}
     stale = [path for path, text in wanted.items() if not path.exists() or path.read_text() != text]
     if options.check:

@@ -70,3 +70,10 @@ def test_the_readme_shows_what_the_demo_prints() -> None:
     assert block is not None, "run 'python tests/generate_docs.py --demo'"
     os.environ.pop("GOLDSET_REVIEW_URL", None)
     assert generate_docs.demo_output() == block[1]
+
+
+@pytest.mark.slow
+def test_the_readme_shows_the_coverage_that_the_simulation_finds() -> None:
+    block = re.search(r"<!-- generated: coverage -->\n(.*?)\n<!-- end -->", README, re.DOTALL)
+    assert block is not None, "run 'python tests/generate_docs.py --coverage'"
+    assert generate_docs.coverage_table() == block[1]

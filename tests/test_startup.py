@@ -70,6 +70,12 @@ def test_audit_and_recall_load_no_model_and_no_server(command: str, beir: Path) 
     assert json.loads(out)["schema"] == f"goldset.{command}/1"
 
 
+def test_recall_of_a_set_with_ids_does_without_pandas_and_scipy(beir: Path) -> None:
+    modules, out = _modules("recall", str(beir), "--run", f"a={beir.parent / 'a.run'}", "--k", "5", "--json")
+    assert "pandas" not in modules
+    assert json.loads(out)["schema"] == "goldset.recall/1"
+
+
 def test_each_summary_is_the_first_line_of_the_command() -> None:
     for name, (module, summary) in COMMANDS.items():
         command = importlib.import_module(f"goldset.cli.{module}").command

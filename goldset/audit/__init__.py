@@ -3,6 +3,11 @@
 ``audit_set`` runs the checks; ``verdicts`` holds the one table of words, verdicts and thresholds.
 """
 
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
 from goldset.audit.context import Check, Context
 from goldset.audit.distributions import Bars, figures
 from goldset.audit.examples import Worst, worst_questions
@@ -13,3 +18,13 @@ from goldset.audit.verdicts import LIMITS, TABLE, Word, by_check, decides, findi
 __all__ = ["CHECKS", "LIMITS", "TABLE", "Bars", "Check", "Context", "Drawn", "Probe", "Word", "Worst", "audit_context",
            "audit_set", "by_check", "decides", "draw", "figures", "finding", "limits", "overall", "word", "worst",
            "worst_questions"]
+
+
+class _Callable(ModuleType):
+    """``goldset.audit(…)`` is the notebook's audit (goldset/api.py), also once this package bears the name."""
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        return import_module("goldset.api").audit(*arguments, **options)
+
+
+sys.modules[__name__].__class__ = _Callable

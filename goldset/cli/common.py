@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,14 +24,14 @@ PATH = click.Path(path_type=Path)
 config_option = click.option("-c", "--config", "config_path", required=True, type=PATH, help="TOML configuration.")
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document on stdout.")
 run_option = click.option("--run", "runs", multiple=True, metavar="NAME=FILE",
-                          help="A system's run, TREC format, gzip too; several times for several systems.")
+                          help="A system's run: TREC, JSON, JSONL or Parquet, gzip too; several times for several.")
 
 
 def set_options(function: F) -> F:
     """SET, or --qrels with --questions and --corpus, and --relevant-from."""
     for option in reversed((
         click.argument("labelled", metavar="SET", required=False, type=PATH),
-        click.option("--qrels", type=PATH, help="TREC qrels instead of SET."),
+        click.option("--qrels", type=PATH, help="Qrels instead of SET: TREC, BEIR or JSON."),
         click.option("--questions", type=PATH, help="Question texts for --qrels (JSONL)."),
         click.option("--corpus", type=PATH, help="Passage texts for --qrels (JSONL)."),
         click.option("--relevant-from", type=int, metavar="GRADE", help="Smallest grade that counts as relevant."),
@@ -58,19 +60,52 @@ def say_mapping(gold: LabelledSet) -> None:
         say(f"read {line}")
 
 
-def open_runs(runs: tuple[str, ...]) -> dict[str, pa.Table]:
-    """``NAME=FILE`` arguments -> run tables by name."""
-    from goldset.formats.trec import read_run
+def spare_pandas(labelled: Path | None) -> None:
+    """Keep pyarrow from importing pandas, which it does at its first array and which takes a sixth of a short command.
 
-    tables: dict[str, pa.Table] = {}
-    for argument in runs:
+    Only for sets whose gold is delivered by id, which need no frame, and only in a process of the command's own: until
+    the next ``to_pandas`` (which imports it after all) pyarrow takes a Series for any sequence.
+    """
+    context = click.get_current_context()
+    published = labelled is not None and (labelled / "manifest.json").is_file()
+    if published or not (context.obj or {}).get("own_process") or "pandas" in sys.modules:
+        return
+    import pyarrow as pa
+
+    sys.meta_path.insert(0, _NoPandas())
+    try:
+        pa.array([0])
+    finally:
+        del sys.meta_path[0]
+
+
+class _NoPandas(MetaPathFinder):
+    """A finder that says there is no pandas."""
+
+    def find_spec(self, name: str, path: Any, target: Any = None) -> None:
+        """None for all other modules: the next finder is asked."""
+        if name == "pandas":
+            raise ModuleNotFoundError("pandas is not needed here", name=name)
+
+
+def open_runs(runs: tuple[str, ...], option: str = "--run") -> dict[str, pa.Table]:
+    """``NAME=FILE`` arguments -> run tables by name."""
+    from goldset.formats.runs import read_run
+
+    return {name: read_run(file, system=name) for name, file in named_files(runs, option).items()}
+
+
+def named_files(arguments: tuple[str, ...], option: str) -> dict[str, Path]:
+    """``NAME=FILE`` arguments -> files by name."""
+    files: dict[str, Path] = {}
+    for argument in arguments:
         name, equals, file = argument.partition("=")
         if not (name and equals and file):
-            raise UsageError(f"--run {argument}: write it as NAME=FILE, e.g. --run production=production.run.gz")
-        if name in tables:
-            raise UsageError(f"--run {argument}: the name '{name}' is used twice")
-        tables[name] = read_run(Path(file), system=name)
-    return tables
+            raise UsageError(f"{option} {argument}: write it as NAME=FILE, e.g. {option} production=production.run.gz")
+        if name in files:
+            raise UsageError(f"{option} {argument}: the name '{name}' is used twice")
+        files[name] = Path(file)
+    return files
 
 
 def numbers(text: str | None, option: str) -> list[int]:

@@ -15,7 +15,9 @@ from goldset.cli.common import (
     result,
     result_json,
     run_option,
+    say,
     set_options,
+    spare_pandas,
 )
 from goldset.errors import UsageError
 
@@ -24,32 +26,54 @@ from goldset.errors import UsageError
 @set_options
 @run_option
 @click.option("--k", "cutoffs", metavar="N[,N]", help="Cutoffs; default: the serving k of a published version.")
+@click.option("--served-log", type=PATH, help="JSONL of what was served: the cutoffs are the k that reached readers.")
+@click.option("--served-field", default="served", show_default=True,
+              help="Field of --served-log with the passages, or their number.")
+@click.option("--curve", is_flag=True, help="Also recall against k, with its band.")
+@click.option("--plot", type=PATH, metavar="FILE", help="Also recall against k as a picture: .svg or .png.")
+@click.option("--headline", type=click.FloatRange(0, 1), metavar="X", help="Also the k at which a recall of X is true.")
+@click.option("--retrieved", multiple=True, metavar="NAME=FILE",
+              help="The list before reranking, of the --run with that name: where is recall lost?")
+@click.option("--retrieve-k", type=click.IntRange(1), help="Passages retrieved before reranking, for --retrieved.")
+@click.option("--eval-k", type=click.IntRange(1), help="k of the headline figure, for --retrieved and --plot.")
 @click.option("--budget", type=click.IntRange(1), metavar="WORDS", help="Cut the served list by words instead.")
 @click.option("--chunks", type=PATH, help="What the runs' ids mean: another chunking of a version's documents (JSONL).")
-@click.option("--by", "slices", multiple=True, metavar="COLUMN", help="Also by a column of the questions.")
+@click.option("--by", "slices", multiple=True, metavar="COLUMN",
+              help="Also by a column of the questions, by week or by head_tail; compared, Holm-adjusted.")
 @click.option("--min", "gate", type=float, metavar="X",
               help="Pass if the lower bound reaches X, fail if the upper does not.")
 @click.option("--explain", is_flag=True, help="Print how recall is counted, and do nothing else.")
 @json_option
 def command(labelled: Path | None, qrels: Path | None, questions: Path | None, corpus: Path | None,
-            relevant_from: int | None, runs: tuple[str, ...], cutoffs: str | None, budget: int | None,
+            relevant_from: int | None, runs: tuple[str, ...], cutoffs: str | None, served_log: Path | None,
+            served_field: str, curve: bool, plot: Path | None, headline: float | None,
+            retrieved: tuple[str, ...], retrieve_k: int | None, eval_k: int | None, budget: int | None,
             chunks: Path | None, slices: tuple[str, ...], gate: float | None, explain: bool, as_json: bool) -> int:
     """Recall at the k that production serves, with an interval."""
+    from goldset.formats.servedlog import cutoffs_of, read_served
     from goldset.pipeline import scores
+    from goldset.pipeline.chunking import read_chunking
+    from goldset.pipeline.curves import Beside, write_plot
 
     if explain:
         result(scores.explain())
         return 0
+    spare_pandas(labelled)
     gold = open_set(labelled, qrels, questions, corpus, relevant_from)
     tables = open_runs(runs)
     if not tables:
         raise UsageError("name at least one run: --run NAME=FILE")
-    other = None
-    if chunks is not None:
-        from goldset.pipeline.chunking import read_chunking
-
-        other = read_chunking(gold, chunks)
-    measured = scores.recall_any(gold, tables, ks=numbers(cutoffs, "--k"), budget=budget, by=slices, chunks=other)
+    ks, served = numbers(cutoffs, "--k"), None
+    if served_log is not None:
+        served = read_served(served_log, served_field)
+        ks = ks or cutoffs_of(served)
+    beside = Beside(curve=curve, headline=headline, served=served, retrieved=open_runs(retrieved, "--retrieved"),
+                    retrieved_k=retrieve_k, evaluated_k=eval_k)
+    chunking = None if chunks is None else read_chunking(gold, chunks)
+    measured = scores.recall_any(gold, tables, ks=ks, budget=budget, by=slices, beside=beside, chunks=chunking)
+    if plot is not None:
+        write_plot(gold, tables, plot, ks=ks, evaluated_k=eval_k, chunks=chunking)
+        say(f"plot: {plot}")
     if as_json:
         result_json(measured.as_json())
     else:

@@ -61,6 +61,7 @@ def read_foreign(qrels: Path, *, questions: Path | None, corpus: Path | None, na
         name=name, version=None, kind=kind, judgments=read.judgments, gold=read.gold, questions=table,
         notes=tuple(notes), relevant_from=read.relevant_from,
         load_corpus=None if corpus is None else lambda: read_corpus(corpus),
+        load_ids=None if corpus is None else lambda: read_ids(corpus),
         mapping=(read.mapping,), locate=lambda question, span: find_pair(qrels, question, span),
     )
 
@@ -174,6 +175,11 @@ def read_corpus(path: Path) -> Corpus:
     if not ids:
         raise DataError(f'{path}: empty corpus; a line is {{"_id": "d1", "title": "…", "text": "…"}}')
     return corpus_of(ids, bodies, titles)
+
+
+def read_ids(path: Path) -> pa.Array:
+    """corpus.jsonl -> the ids of its rows, in the order of the file."""
+    return pa.array([_identity(row, path, number) for number, row in json_lines(path)], pa.string())
 
 
 def corpus_of(ids: list[str], bodies: list[str], titles: list[str]) -> Corpus:

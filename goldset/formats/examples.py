@@ -16,7 +16,7 @@ from goldset.formats.beir import corpus_of, question_rows, read_corpus
 from goldset.formats.columns import split_fields
 from goldset.formats.locating import Locator
 from goldset.formats.objects import delimiter_of, first_line, is_json, read_objects
-from goldset.formats.qrels import is_header, judgments_of, threshold_of
+from goldset.formats.qrels import is_header, is_pairs, judgments_of, threshold_of
 from goldset.formats.sets import Corpus, LabelledSet, Note
 from goldset.formats.shapes import QUESTION, Example, Gold, recognise
 from goldset.text import content_hash, question_id, quote_key
@@ -25,9 +25,9 @@ _TRUE, _FALSE = {"true", "yes"}, {"false", "no"}
 
 
 def is_examples(path: Path) -> bool:
-    """Whether a file holds examples and not qrels: it is JSON, or its first line cannot be a judgment."""
+    """Whether a file holds examples and not qrels: JSON of another shape, or a first line that cannot be a judgment."""
     if is_json(path):
-        return True
+        return not is_pairs(path)
     line = first_line(path)
     parts = [part.strip('"').lower() for part in split_fields(line)]
     if not parts or is_header(parts) or (len(parts) in (3, 4) and parts[-1].lstrip("-").isdigit()):

@@ -31,6 +31,15 @@ def open_bytes(path: Path) -> BinaryIO:
     return gzip.open(raw) if magic == b"\x1f\x8b" else raw  # type: ignore[return-value]
 
 
+def read_bytes(path: Path, count: int = -1) -> bytes:
+    """The first ``count`` bytes of a file, unpacked; all of them by default."""
+    with open_bytes(path) as stream:
+        try:
+            return stream.read(count)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise DataError(f"{path}: the gzip file is damaged ({error}); fetch or write it again") from error
+
+
 def numbered_bytes(path: Path, *, limit: int | None = None) -> Iterator[tuple[int, bytes]]:
     """(line number from 1, bytes without line end); a leading byte order mark is gone.
 

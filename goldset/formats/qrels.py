@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,13 +13,16 @@ import pyarrow.compute as pc
 
 from goldset.errors import DataError, UsageError
 from goldset.formats.columns import has_bom, read_fields, split_fields
-from goldset.formats.lines import numbered_lines
+from goldset.formats.lines import numbered_lines, read_bytes
+from goldset.formats.objects import first_line, is_json
+from goldset.formats.runs import read_json_pairs
 from goldset.formats.sets import Note
-from goldset.schemas import RANGE, schema_of
+from goldset.schemas import RANGE, key_codes, schema_of
 
 _QUESTION_NAMES = {"query-id", "query_id", "question_id", "question-id", "qid", "topic"}
 _PASSAGE_NAMES = {"corpus-id", "corpus_id", "docid", "doc_id", "doc-id", "docno", "passage_id", "chunk_id", "pid"}
 _TREC = "question 0 passage grade"
+_JSON = "JSON qrels, question, passage, grade"
 _BEIR = "question, passage, grade, separated by tabs"
 UNJUDGED = -1
 GRADES = (-2, 10)
@@ -37,7 +41,7 @@ class Qrels:
 
 
 def read_qrels(path: Path, *, relevant_from: int | None = None) -> Qrels:
-    """Qrels file (TREC: four fields, any white space; BEIR: three fields by tab, header or none) -> Qrels.
+    """Qrels file (TREC: four fields, any white space; BEIR: three fields by tab, header or none; JSON) -> Qrels.
 
     Grade -1 means pooled but not judged: relevant stays null. Other negative grades are judged not relevant. Blank
     lines, a byte order mark, quotes and repeated lines are read over and noted.
@@ -53,6 +57,62 @@ def read_qrels(path: Path, *, relevant_from: int | None = None) -> Qrels:
     """
     if relevant_from is not None and relevant_from < 1:
         raise UsageError(f"--relevant-from {relevant_from}: grade 0 means not relevant; use 1 or more")
+    table, notes, said = _from_json(path) if is_json(path) else _from_lines(path)
+    return _graded(path, table, notes, said, relevant_from, lambda question, span: find_pair(path, question, span))
+
+
+def qrels_of(judged: Mapping[str, Mapping[str, int]], *, name: str = "qrels",
+             relevant_from: int | None = None) -> Qrels:
+    """Question -> passage -> grade in memory -> Qrels, by the rules of ``read_qrels``; ``name`` stands in messages."""
+    return _graded(name, _pairs(name, judged), [], _JSON, relevant_from,
+                   lambda question, span: _place(name, question, span))
+
+
+def _graded(path: Path | str, table: pa.Table, notes: list[Note], said: str, relevant_from: int | None,
+            locate: Callable[[str, str], str | None]) -> Qrels:
+    grade = table.column("grade").to_numpy()
+    notes = [*notes, *_grade_notes(path, table, grade, locate)]
+    threshold = _threshold(path, grade, relevant_from)
+    judgments = _judgments(table, grade, threshold)
+    return Qrels(judgments, gold_of(judgments), tuple(notes), threshold, f"{path}: {said}")
+
+
+def _from_json(path: Path) -> tuple[pa.Table, list[Note], str]:
+    """Question -> passage -> grade, as ranx and pytrec_eval keep qrels."""
+    return _pairs(path, read_json_pairs(path, "qrels", "grade")), [], _JSON
+
+
+def is_pairs(path: Path) -> bool:
+    """Whether a JSON file is qrels, an object question -> passage -> grade, and not examples."""
+    try:
+        found = json.loads(first_line(path))
+    except json.JSONDecodeError:  # the first line is only the beginning of a document
+        try:
+            found = json.loads(read_bytes(path))
+        except ValueError:
+            return False
+    if not isinstance(found, dict) or not all(isinstance(passages, dict) for passages in found.values()):
+        return False
+    values = [value for passages in found.values() for value in passages.values()]
+    return bool(values) and all(isinstance(value, int | float) for value in values)
+
+
+def _pairs(path: Path | str, judged: Mapping[str, Mapping[str, float]]) -> pa.Table:
+    rows = []
+    for question, passages in judged.items():
+        for passage, grade in passages.items():
+            if grade != int(grade) or abs(grade) >= 2**31:
+                raise DataError(f"{path}, question '{question}', passage '{passage}': grade {grade} is not a whole "
+                                "number")
+            rows.append((question, passage, int(grade)))
+    if not rows:
+        raise DataError(f'{path}: no judgment; qrels in JSON are {{"q1": {{"d1": 1}}}}')
+    questions, spans, grades = zip(*rows, strict=True)
+    return pa.table({"question_id": pa.array(questions, pa.string()), "span_id": pa.array(spans, pa.string()),
+                     "grade": pa.array(grades, pa.int32())})
+
+
+def _from_lines(path: Path) -> tuple[pa.Table, list[Note], str]:
     shape = _shape(path)
     table, notes = _plain(path, shape) or _by_line(path, shape)
     if not len(table):
@@ -60,20 +120,22 @@ def read_qrels(path: Path, *, relevant_from: int | None = None) -> Qrels:
     if shape.bom:
         notes = [Note("bom", 1, f"{path}, line 1"), *notes]
     table, repeated = _distinct(path, shape, table)
-    notes += repeated
-    grade = table.column("grade").to_numpy()
-    notes += _grade_notes(path, shape, grade)
-    threshold = _threshold(path, grade, relevant_from)
-    judgments = _judgments(table, grade, threshold)
-    return Qrels(judgments, gold_of(judgments), tuple(notes), threshold,
-                 f"{path}: " + ("BEIR qrels, " + _BEIR + (", with a header" if shape.header else ", without a header")
-                                if shape.tabs else f"TREC qrels, {_TREC}"))
+    said = (f"BEIR qrels, {_BEIR}, {'with' if shape.header else 'without'} a header" if shape.tabs
+            else f"TREC qrels, {_TREC}")
+    return table, notes + repeated, said
 
 
 def find_pair(path: Path, question: str, span: str) -> str | None:
     """File and line of a judgment, None where it is not there. Reads the file; meant for a few first offenders."""
+    if is_json(path):
+        there = span in read_json_pairs(path, "qrels", "grade").get(question, {})
+        return _place(path, question, span) if there else None
     return next((f"{path}, line {number}" for number, found, passage, _, _ in _rows(path, _shape(path))
                  if found == question and passage == span), None)
+
+
+def _place(path: Path | str, question: str, span: str) -> str:
+    return f"{path}, question '{question}', passage '{span}'"
 
 
 @dataclass(frozen=True)
@@ -165,9 +227,8 @@ def _bare(text: str) -> str:
 
 def _distinct(path: Path, shape: _Shape, table: pa.Table) -> tuple[pa.Table, list[Note]]:
     """One row a pair; a repeated line is noted, two grades for one pair are refused."""
-    counts = table.group_by(["question_id", "span_id"]).aggregate(
-        [("grade", "min"), ("grade", "max"), ("grade", "count")])
-    if len(counts) == len(table):
+    codes = np.sort(key_codes(table, ["question_id", "span_id"]))
+    if not np.any(codes[1:] == codes[:-1]):
         return table, []
     seen: dict[tuple[str, str], tuple[int, int]] = {}
     keep: list[bool] = []
@@ -183,15 +244,16 @@ def _distinct(path: Path, shape: _Shape, table: pa.Table) -> tuple[pa.Table, lis
     return table.filter(pa.array(keep)), [Note("repeated_judgment", len(again), f"{path}, line {again[0]}")]
 
 
-def _grade_notes(path: Path, shape: _Shape, grade: np.ndarray) -> list[Note]:
+def _grade_notes(path: Path | str, table: pa.Table, grade: np.ndarray,
+                 locate: Callable[[str, str], str | None]) -> list[Note]:
     unjudged, below = int((grade == UNJUDGED).sum()), int((grade < UNJUDGED).sum())
     notes = [Note("unjudged_grade", unjudged, str(path), "-1")] if unjudged else []
     notes += [Note("negative_grade", below, str(path), str(grade.min()))] if below else []
     odd = (grade < GRADES[0]) | (grade > GRADES[1])
     if odd.any():
-        number, value = next((number, value) for number, _, _, value, _ in _rows(path, shape)
-                             if not GRADES[0] <= value <= GRADES[1])
-        notes.append(Note("odd_grade", int(odd.sum()), f"{path}, line {number}", str(value)))
+        first = int(np.argmax(odd))
+        where = locate(table.column("question_id")[first].as_py(), table.column("span_id")[first].as_py())
+        notes.append(Note("odd_grade", int(odd.sum()), where or str(path), str(grade[first])))
     return notes
 
 
@@ -213,7 +275,7 @@ def judgments_of(questions: list[str], spans: list[str], grades: list[int | None
     return judgments, gold_of(judgments)
 
 
-def _threshold(path: Path, grade: np.ndarray, relevant_from: int | None) -> int:
+def _threshold(path: Path | str, grade: np.ndarray, relevant_from: int | None) -> int:
     low, high = int(grade.min()), int(grade.max())
     if relevant_from is None:
         if high > 1:

@@ -15,6 +15,7 @@ from goldset.formats.sets import LabelledSet
 JOIN_AT_LEAST = 0.5
 """Below this share of joined ids, forms that would join after normalising stop the work (and are named)."""
 _TOP = 20
+_ROWS = 100_000
 
 
 @dataclass(frozen=True)
@@ -50,18 +51,15 @@ def _chunks(labelled: LabelledSet, name: str, run: pa.Table) -> int | None:
             return None
         return _join(pc.unique(run.column("chunk_id")), _flat(corpus.chunks.column("chunk_id")), name, "chunk",
                      lambda: None)
-    # The top of the lists shows whether the ids are of this set; only if none of it is judged, all are looked at.
+    # The top of the first lists shows whether the ids are of this set; only if none of it is judged, all are looked
+    # at.
     judged = pc.unique(labelled.judgments.column("span_id"))
-    ids = pc.unique(run.filter(pc.less_equal(run.column("rank"), _TOP)).column("chunk_id"))
+    ids = pc.unique(run.slice(0, _ROWS).filter(pc.less_equal(run.column("rank").slice(0, _ROWS), _TOP))
+                    .column("chunk_id"))
     if not pc.any(pc.is_in(ids, value_set=judged)).as_py():
         ids = pc.unique(run.column("chunk_id"))
-    _join(ids, judged, name, "chunk", lambda: _corpus_ids(labelled))
+    _join(ids, judged, name, "chunk", lambda: labelled.passage_ids)
     return None
-
-
-def _corpus_ids(labelled: LabelledSet) -> pa.Array | None:
-    corpus = labelled.corpus
-    return None if corpus is None else _flat(corpus.chunks.column("chunk_id"))
 
 
 def _flat(column: pa.ChunkedArray | pa.Array) -> pa.Array:

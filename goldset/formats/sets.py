@@ -37,7 +37,7 @@ class LabelledSet:
     """Questions and the passages that answer them, wherever they come from.
 
     ``judgments`` holds every judged pair, ``gold`` the relevant ones; ``load_corpus`` reads the texts on demand
-    (None where the set has none).
+    (None where the set has none), ``load_ids`` only the ids of the passages.
 
     Attributes:
         mapping: what the reader took for what, a line each, for people to check.
@@ -60,11 +60,19 @@ class LabelledSet:
     locate: Callable[[str, str], str | None] | None = None
     changed: tuple[tuple[str, str], ...] = ()
     labels: pa.Table | None = None
+    load_ids: Callable[[], pa.Array] | None = None
 
     @cached_property
     def corpus(self) -> Corpus | None:
         """The texts, read once, or None."""
         return self.load_corpus() if self.load_corpus else None
+
+    @cached_property
+    def passage_ids(self) -> pa.Array | None:
+        """Ids of all passages, read without their texts where that is quicker, or None."""
+        if self.load_ids is not None:
+            return self.load_ids()
+        return None if self.corpus is None else self.corpus.spans.column("span_id").combine_chunks()
 
     @property
     def label(self) -> str:

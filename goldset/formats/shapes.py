@@ -252,7 +252,8 @@ def _llamaindex(path: Path, document: dict[str, Any]) -> Shape:
     queries, relevant = document.get("queries"), document.get("relevant_docs")
     if not isinstance(queries, dict) or not isinstance(relevant, dict):
         raise DataError(f"{path}: a JSON object with {', '.join(list(document)[:8]) or 'nothing'}; known are "
-                        "LlamaIndex files (queries, corpus, relevant_docs; or examples), or one example a line")
+                        "LlamaIndex files (queries, corpus, relevant_docs; or examples), one example a line, or qrels "
+                        '{"q1": {"d1": 1}}')
     texts = document.get("corpus")
     corpus = {str(name): text for name, text in texts.items() if isinstance(text, str)} \
         if isinstance(texts, dict) and texts else None

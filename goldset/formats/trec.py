@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,6 +19,9 @@ from goldset.schemas import schema_of
 from goldset.store import write_text
 
 _FORM = "question Q0 chunk rank score system"
+_ROWS = 1 << 14
+_KEEP = np.array([(1 << 8 * count) - 1 for count in range(9)], np.uint64)
+"""Masks of the first so many bytes of a little-endian word."""
 
 
 def read_run(path: Path, *, system: str, family: str | None = None) -> pa.Table:
@@ -38,9 +42,9 @@ def read_run(path: Path, *, system: str, family: str | None = None) -> pa.Table:
     kinds = {"question_id": pa.string(), "q0": None, "chunk_id": pa.string(), "rank": pa.int32(),
              "score": pa.float64(), "tag": None}
     fields = read_fields(path, kinds)
-    table = None if fields is None else _ranked(fields.combine_chunks())
+    table = None if fields is None else _ranked(fields)
     if table is None:
-        table = _ranked(_read_lines(path).combine_chunks())
+        table = _ranked(_read_lines(path))
         assert table is not None, "the line loop refuses what cannot be ranked"
     if not len(table):
         raise DataError(f"{path}: no result in the run; a line is '{_FORM}', e.g. 'q1 Q0 d7 1 12.5 bm25'")
@@ -55,20 +59,17 @@ def _ranked(fields: pa.Table) -> pa.Table | None:
     """Fields in file order -> rows by question and dense rank; None if one repeats or is negative."""
     if not len(fields):
         return fields
-    question = pc.dictionary_encode(fields.column("question_id").combine_chunks())
-    codes = question.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    codes = _question_codes(_whole(fields.column("question_id")))
     rank = fields.column("rank").to_numpy().astype(np.int64)
     if rank.min() < 0:
         return None
     place = codes << 32 | rank
     if not np.all(place[1:] > place[:-1]):
         order = np.argsort(place, kind="stable")
-        fields, codes, place = fields.take(pa.array(order)), codes[order], place[order]
+        fields, codes, place = fields.take(pa.array(order)).combine_chunks(), codes[order], place[order]
         if not np.all(place[1:] > place[:-1]):
             return None
-    chunk = pc.dictionary_encode(fields.column("chunk_id").combine_chunks())
-    pair = np.sort(codes * len(chunk.dictionary) + chunk.indices.to_numpy(zero_copy_only=False))
-    if np.any(pair[1:] == pair[:-1]):
+    if _repeats(codes, _whole(fields.column("chunk_id"))):
         return None
     first = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]])
     length = np.diff(np.r_[first, len(codes)])
@@ -78,6 +79,56 @@ def _ranked(fields: pa.Table) -> pa.Table | None:
         score = pc.if_else(pc.is_nan(score), pa.scalar(None, pa.float64()), score)
     return pa.table({"question_id": fields.column("question_id"), "rank": dense,
                      "chunk_id": fields.column("chunk_id"), "score": score})
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+def _question_codes(ids: pa.Array) -> npt.NDArray[np.int64]:
+    """Numbers of the questions in order of appearance; files that keep a question together need no hash table."""
+    change = np.zeros(len(ids), np.bool_)
+    change[1:] = pc.not_equal(ids[1:], ids[:-1]).to_numpy(zero_copy_only=False)
+    change[0] = True
+    blocks: npt.NDArray[np.int64] = np.cumsum(change) - 1
+    heads = pc.dictionary_encode(ids.take(pa.array(np.flatnonzero(change))))
+    if len(heads.dictionary) == len(heads):
+        return blocks
+    numbers: npt.NDArray[np.int64] = heads.indices.to_numpy().astype(np.int64)[blocks]
+    return numbers
+
+
+def _repeats(codes: npt.NDArray[np.int64], ids: pa.Array) -> bool:
+    """Whether a chunk stands twice in a question; the bytes are mixed first, since equal ids mix alike."""
+    mixed = np.sort(_mixed(codes, ids))
+    if not np.any(mixed[1:] == mixed[:-1]):
+        return False
+    chunk = pc.dictionary_encode(ids)
+    pair = np.sort(codes * len(chunk.dictionary) + chunk.indices.to_numpy())
+    return bool(np.any(pair[1:] == pair[:-1]))
+
+
+def _mixed(codes: npt.NDArray[np.int64], ids: pa.Array) -> npt.NDArray[np.uint64]:
+    """A 64-bit number a row from question and id, eight bytes of the id at a time; equal rows get equal numbers."""
+    offsets = np.frombuffer(ids.buffers()[1], np.int32)[ids.offset : ids.offset + len(ids) + 1]
+    text = np.frombuffer(ids.buffers()[2] or b"", np.uint8)
+    padded = np.concatenate([text, np.zeros(8, np.uint8)])
+    words = np.ndarray((len(padded) - 7,), "<u8", padded.data, strides=(1,))
+    odd = np.uint64(0x9E3779B97F4A7C15)
+    result = np.empty(len(ids), np.uint64)
+    for at in range(0, len(ids), _ROWS):  # what is computed on the way stays in the processor's cache
+        part = slice(at, at + _ROWS)
+        bounds = offsets[at : at + _ROWS + 1].astype(np.int64)
+        start, length = bounds[:-1], np.diff(bounds)
+        mixed = codes[part].astype(np.uint64) * odd + length.astype(np.uint64)
+        for done in range(0, int(length.max()), 8):
+            left = np.clip(length - done, 0, 8)
+            word = words[np.minimum(start + done, len(words) - 1)]
+            word &= _KEEP[left]
+            mixed ^= mixed >> np.uint64(29)
+            mixed = mixed * odd + word
+        result[part] = mixed
+    return result
 
 
 def _read_lines(path: Path) -> pa.Table:

@@ -2,8 +2,11 @@
 
 from goldset.metrics.compare import compare, power
 from goldset.metrics.cost import cost, reading_hours
+from goldset.metrics.curve import Curve, curves, loss_split, shown_ks
+from goldset.metrics.detail import per_question
 from goldset.metrics.registry import COUNTED, EXCLUDED, MEASURES, REASONS, Measure
 from goldset.metrics.score import score
+from goldset.metrics.slices import slice_differences
 from goldset.metrics.words import cut_by_words, words_served
 
 __all__ = [
@@ -11,12 +14,18 @@ __all__ = [
     "EXCLUDED",
     "MEASURES",
     "REASONS",
+    "Curve",
     "Measure",
     "compare",
     "cost",
+    "curves",
     "cut_by_words",
+    "loss_split",
+    "per_question",
     "power",
     "reading_hours",
     "score",
+    "shown_ks",
+    "slice_differences",
     "words_served",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,8 @@ import pyarrow as pa
 
 from goldset.formats.sets import LabelledSet
 from goldset.metrics.measures import Cut
-from goldset.metrics.questions import Questions
-from goldset.metrics.results import Results
+from goldset.metrics.questions import Ints, Questions
+from goldset.metrics.results import NEVER, Results
 from goldset.metrics.words import words_served
 from goldset.stats.compare import EXACT_UP_TO, bootstrap_ratio, detectable, half_width, mcnemar, sign_flip
 from goldset.stats.intervals import Floats
@@ -22,21 +23,25 @@ _UNLIKE = 1.25
 
 
 def compare(labelled: LabelledSet, run_a: pa.Table, run_b: pa.Table, k: int, *, names: tuple[str, str] = ("A", "B"),
-            seed: int = 0, words: bool = True) -> dict[str, Any]:
+            seed: int = 0, words: bool = True, chunks: Mapping[str, pa.Table] | None = None) -> dict[str, Any]:
     """Labelled set, run A, run B, k -> the paired difference of recall@k, B minus A (STATISTICS 9).
 
     Over questions with confirmed gold whose recall is known in both. A question counts as often as it was drawn; the
     near-duplicate cluster is the unit of resampling and of the sign flips. ``words`` reads the texts, where there are
-    any, to say how many words each system serves at this k.
+    any, to say how many words each system serves at this k. ``chunks`` (system -> table chunks) says what a system's
+    chunk ids mean where they are of another chunking than the set's.
 
     Returns:
         JSON-able dict: systems, k, n, units, recall of each, difference, low and high (percentile bootstrap, 10,000
         seeded draws), p (sign flips, exact to 15 non-zero units), discordant, up, down, sd of the unit differences,
-        detectable (smallest difference seen with 80 % power), hit (McNemar), words, excluded, verdict (better, worse:
-        of B against A; no_difference_shown; too_few_to_tell) and warnings.
+        detectable (smallest difference seen with 80 % power), hit (McNemar), words, changed (the questions that
+        differ, largest change first, with the rank of each gold in both lists, null = not in it), excluded,
+        verdict (better, worse: of B against A; no_difference_shown; too_few_to_tell) and warnings.
     """
     questions = Questions.of(labelled)
-    cuts = [Cut(Results.of(name, questions, run), k) for name, run in zip(names, (run_a, run_b), strict=True)]
+    own = chunks or {}
+    cuts = [Cut(Results.of(name, questions, run, chunks=own.get(name)), k)
+            for name, run in zip(names, (run_a, run_b), strict=True)]
     outside = [cut.results.resolved.questions_outside for cut in cuts]
     unknown = cuts[0].unknown | cuts[1].unknown
     used = (questions.gold > 0) & ~unknown
@@ -57,7 +62,7 @@ def compare(labelled: LabelledSet, run_a: pa.Table, run_b: pa.Table, k: int, *, 
     if units > 1 and difference is not None:
         sd = float(np.std((num - difference * den) / den.mean(), ddof=1))
     b, c = int((hits[1] & ~hits[0]).sum()), int((hits[0] & ~hits[1]).sum())
-    told = [words_served(labelled, {name: run}, ks=[k])[0]["words"] if words else None
+    told = [words_served(labelled, {name: run}, ks=[k], chunks=own.get(name))[0]["words"] if words else None
             for name, run in zip(names, (run_a, run_b), strict=True)]
     return {
         "measure": "recall", "k": k, "system_a": names[0], "system_b": names[1], "n": int(used.sum()), "units": units,
@@ -68,6 +73,7 @@ def compare(labelled: LabelledSet, run_a: pa.Table, run_b: pa.Table, k: int, *, 
         "discordant": moved, "up": int((change > 0).sum()), "down": int((change < 0).sum()), "sd": sd,
         "detectable": None if sd is None else detectable(sd, units),
         "hit": {"gained": b, "lost": c, "p": mcnemar(b, c)}, "words_a": told[0], "words_b": told[1],
+        "changed": _changed(cuts, np.flatnonzero(used), change),
         "excluded": {why: count for why, count in (
             ("not_labelled", int((~questions.is_labelled).sum())),
             ("no_gold", int((questions.is_labelled & (questions.gold == 0)).sum())),
@@ -76,6 +82,26 @@ def compare(labelled: LabelledSet, run_a: pa.Table, run_b: pa.Table, k: int, *, 
         "verdict": _verdict(moved, difference, p), "warnings": _warnings(told),
         "weighting": questions.weighting, "gold_version": labelled.label,
     }
+
+
+def _changed(cuts: list[Cut], places: Ints, change: Floats) -> list[dict[str, Any]]:
+    """The questions whose recall differs: largest change first, then by id; with the rank of each gold in A and B."""
+    questions = cuts[0].questions
+    table = questions.labelled.questions
+    texts = {} if table is None else dict(zip(table.column("question_id").to_pylist(), table.column("text").to_pylist(),
+                                              strict=True))
+    spans = questions.labelled.gold.column("span_id")
+    rows = []
+    for number in np.flatnonzero(change):
+        place = int(places[number])
+        gold = np.flatnonzero((questions.gold_owner == place) & questions.confirmed)
+        ranks = [{"span_id": spans[int(row)].as_py(), **{
+            f"rank_{side}": None if cut.results.low[row] == NEVER else int(cut.results.low[row])
+            for side, cut in zip("ab", cuts, strict=True)}} for row in gold]
+        identity = questions.ids[place]
+        rows.append({"question_id": identity, "text": texts.get(identity), "change": float(change[number]),
+                     "gold": ranks})
+    return sorted(rows, key=lambda row: (-abs(row["change"]), row["question_id"]))
 
 
 def _by_unit(cluster: Any, num: Floats, den: Floats) -> tuple[Floats, Floats]:

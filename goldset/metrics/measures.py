@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from goldset.metrics.questions import Ints, Mask
+from goldset.metrics.reach import Ceiling, ceiling, reordered
 from goldset.metrics.results import NEVER, Results
 from goldset.stats import recall as estimators
 from goldset.stats.intervals import Estimate, Floats, Interval, clopper_upper, ratio
@@ -46,6 +48,21 @@ class Cut:
         """Questions in which the two readings of some gold differ at this cutoff."""
         differ = (self.results.low <= self.at) != (self.results.high <= self.at)
         return np.bincount(self.questions.gold_owner[differ], minlength=len(self.questions.ids)) > 0
+
+    @cached_property
+    def ties(self) -> tuple[Floats, Floats, Mask] | None:
+        """Confirmed gold delivered if equal scores at the cut fell against and for it; questions where they may."""
+        found = None if self.k is None else reordered(self.results, self.k)
+        if found is None:
+            return None
+        worst, best = (Cut(replace(self.results, run=run, uncut=None), self.k).got for run in (found.worst, found.best))
+        return (np.where(found.tied, np.minimum(worst, self.got), self.got),
+                np.where(found.tied, np.maximum(best, self.got), self.got), found.tied)
+
+    @cached_property
+    def ceiling(self) -> Ceiling:
+        """What a perfect order of what resolves could reach."""
+        return ceiling(self.results)
 
     @cached_property
     def finds(self) -> Finds:
@@ -100,6 +117,7 @@ def measure_cut(cut: Cut, mask: Mask) -> Iterator[dict[str, Any]]:
     if results.two_readings:
         yield scored.row("recall_low", plain, no_parts="no_gold")
         yield scored.row("recall_high", estimators.macro_naive(cut.got_lenient, gold), no_parts="no_gold")
+    yield from _reach(scored, plain)
     weighted = Slice(cut, mask, mask & (gold + questions.found > 0))
     finds = cut.finds
     micro = estimators.micro_ht(got, gold, finds)
@@ -123,6 +141,23 @@ def measure_cut(cut: Cut, mask: Mask) -> Iterator[dict[str, Any]]:
     gain = np.where(gold > 0, cut.ndcg(), 0.0)
     yield scored.row("ndcg", Parts(gain, plain.den), reason=unsettled, no_parts="no_gold")
     yield _answerable(cut, mask)
+
+
+def _reach(scored: Slice, plain: Parts) -> Iterator[dict[str, Any]]:
+    """Recall if equal scores at the cut fell the other way, and what it cannot exceed; only where it matters."""
+    cut, used = scored.cut, scored.used
+    if cut.ties is not None and (tied := int((cut.ties[2] & used).sum())):
+        for name, got in zip(("recall_ties_low", "recall_ties_high"), cut.ties[:2], strict=True):
+            row = scored.row(name, estimators.macro_naive(got, cut.questions.gold), no_parts="no_gold")
+            row["excluded"].append({"reason": "counted_tied", "count": tied})
+            yield row
+    most = cut.ceiling
+    if bool((used & (most.share < 1)).any()):
+        row = scored.row("recall_ceiling", Parts(most.share, plain.den), no_parts="no_gold")
+        row["k"] = None
+        if outside := int((used & most.outside).sum()):
+            row["excluded"].append({"reason": "counted_gold_outside", "count": outside})
+        yield row
 
 
 class Slice:

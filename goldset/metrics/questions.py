@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import cached_property
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +21,8 @@ from goldset.stats.intervals import Floats
 Ints = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 ALL = "all"
+DERIVED = ("week", "head_tail")
+"""Slices that are made from columns: the Monday of the week first asked in, and how often the question was asked."""
 _CERTAIN = 1 + 1e-9
 
 
@@ -100,6 +104,15 @@ class Questions:
         return mask
 
     @cached_property
+    def unresolved(self) -> Mask:
+        """Gold rows whose passage is not among the set's; none where the set says nothing of its passages."""
+        ids = self.labelled.passage_ids
+        if ids is None:
+            return np.zeros(len(self.labelled.gold), np.bool_)
+        mask: Mask = index_in(self.labelled.gold.column("span_id"), ids) < 0
+        return mask
+
+    @cached_property
     def gold(self) -> Floats:
         """Confirmed gold of each question."""
         return np.bincount(self.gold_owner[self.confirmed], minlength=len(self.ids)).astype(np.float64)
@@ -125,15 +138,49 @@ class Questions:
         """(``all``, everything) and, for each column in ``by``, (``column=value``, its questions)."""
         parts: list[tuple[str, Mask]] = [(ALL, np.ones(len(self.ids), np.bool_))]
         for name in by:
-            table = self.labelled.questions
-            plain = [] if table is None else [field.name for field in table.schema
-                                              if not (pa.types.is_list(field.type) or pa.types.is_floating(field.type))]
-            if name not in plain:
-                raise DataError(f"--by {name}: the questions of {self.labelled.label} have no such column; "
-                                + (nearest(name, plain) if plain else "they have no table"))
-            values = np.array([_shown(value) for value in self._column(name, None)], dtype=object)
+            values = np.array([_shown(value) for value in self._values(name)], dtype=object)
             parts += [(f"{name}={value}", values == value) for value in sorted(set(values))]
         return parts
+
+
+    def _values(self, name: str) -> list[Any]:
+        """What a column, or one of DERIVED, says of each question."""
+        if name == "week":
+            return [None if at is None else _monday(at, self._zone) for at in self._column("asked_first", None)]
+        if name == "head_tail":
+            return _head_tail(self._column("times_asked", None))
+        table = self.labelled.questions
+        plain = [] if table is None else [field.name for field in table.schema
+                                          if not (pa.types.is_list(field.type) or pa.types.is_floating(field.type))]
+        if name not in plain:
+            raise DataError(f"--by {name}: the questions of {self.labelled.label} have no such column; "
+                            + (nearest(name, [*plain, *DERIVED]) if plain else "they have no table"))
+        return self._column(name, None)
+
+    @cached_property
+    def _zone(self) -> ZoneInfo:
+        """The project's time zone, UTC where the set names none."""
+        project = (self.labelled.manifest.get("config") or {}).get("project") or {}
+        return ZoneInfo(project.get("timezone") or "UTC")
+
+
+def _monday(at: datetime, zone: ZoneInfo) -> str:
+    day = at.astimezone(zone).date()
+    return (day - timedelta(days=day.weekday())).isoformat()
+
+
+def _head_tail(asked: list[int | None]) -> list[str | None]:
+    """``head``: the most asked questions that together carry half of what was asked; ``tail``: the rest.
+
+    Questions asked equally often stay together, in the head if the half is reached among them.
+    """
+    known = sorted((times for times in asked if times is not None), reverse=True)
+    total, run, least = sum(known), 0, 0
+    for times in known:
+        if 2 * run >= total:
+            break
+        run, least = run + times, times
+    return [None if times is None else "head" if times >= least else "tail" for times in asked]
 
 
 def _shown(value: Any) -> str:

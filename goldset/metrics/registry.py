@@ -21,6 +21,11 @@ _ALL = (
             "hit rule, strict end"),
     Measure("recall_high", "recall under the lenient reading where evidence is missing: half of the shorter of span "
             "and chunk is shared", "hit rule, lenient end"),
+    Measure("recall_ties_low", "recall if equal scores that straddle the cut fell against the gold",
+            "tie exposure; trec_eval breaks such ties by id"),
+    Measure("recall_ties_high", "recall if equal scores that straddle the cut fell for the gold", "tie exposure"),
+    Measure("recall_ceiling", "mean over questions with gold of gold that is in the corpus / gold, 0 for a question "
+            "that the run lacks: no order of the results can exceed it", "dangling ids, partial runs", cutoff=False),
     Measure("recall_micro", "(delivered + weighted finds delivered) / (gold + weighted finds), over all questions",
             "STATISTICS 3.1, Horvitz-Thompson ratio"),
     Measure("recall_micro_naive", "sum of delivered / sum of gold", "STATISTICS 3.1, naive micro"),
@@ -65,6 +70,8 @@ EXCLUDED: dict[str, str] = {
     "counted_missing": "not in the run: counted as nothing delivered",
     "counted_empty": "answered with an empty list: counted as nothing delivered",
     "counted_more_gold_than_k": "have more gold than k: cannot reach 1",
+    "counted_tied": "have equal scores on both sides of the cut, gold among them",
+    "counted_gold_outside": "have gold that is not among the passages of the set",
     "counted_unknown_chunk": "were served a chunk that the set does not know",
 }
 """What entries in ``excluded`` mean."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -30,6 +30,7 @@ class Results:
     run: pa.Table
     chunks: pa.Table | None
     empty: frozenset[str]
+    uncut: pa.Table | None = None
 
     @classmethod
     def of(cls, name: str, questions: Questions, run: pa.Table, *, chunks: pa.Table | None = None,
@@ -40,6 +41,24 @@ class Results:
             answered = status.filter(pc.is_in(status.column("status"), pa.array(["empty", "no_tokens"])))
             empty = frozenset(answered.column("question_id").to_pylist())
         return cls(name, questions, run, chunks, empty)
+
+    def down_to(self, deepest: int) -> Results:
+        """The same with the list cut at the deepest cutoff in use, once the ids of the whole list are checked.
+
+        Cut only where ids alone deliver: there, what stands below can change nothing.
+        """
+        resolved = self.resolved
+        if self.chunks is not None or self.questions.labelled.kind == "published" or deepest < 1:
+            return self
+        top = self.run.filter(pc.less_equal(self.run.column("rank"), deepest))
+        cut = replace(self, run=top, uncut=self.run)
+        cut.__dict__["resolved"] = resolved
+        return cut
+
+    @property
+    def full(self) -> pa.Table:
+        """The run as it was given."""
+        return self.run if self.uncut is None else self.uncut
 
     @cached_property
     def resolved(self) -> Resolved:
@@ -125,7 +144,8 @@ class Results:
         width = len(ids)
         judged = self.questions.index(decided.column("question_id")) * width + index_in(decided.column("span_id"), ids)
         place = index_in(spans, ids)
-        is_judged = np.isin(owner * width + place, judged) & (place >= 0)
+        is_judged = place >= 0
+        is_judged[is_judged] = np.isin(owner[is_judged] * width + place[is_judged], judged)
         here = owner >= 0
         return tuple(np.bincount(owner[here & mask], minlength=count)  # type: ignore[return-value]
                      for mask in (~is_judged, np.ones(len(owner), np.bool_), unknown))

@@ -31,7 +31,7 @@ def score(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, ks: Sequence[i
         labelled: any set; texts are read only where the measure needs them.
         runs: system -> table ``run`` of that system.
         ks: cutoffs.
-        by: columns of the questions to slice by, besides ``all``.
+        by: columns of the questions to slice by, besides ``all``; also ``week`` and ``head_tail``.
         budget: also cut each list at this many words (rows with k null); needs texts.
         chunks: what the run's chunk ids mean, where it is another chunking than the set's own.
         status: system -> table ``run_status``, which tells an empty answer from a missing one.
@@ -52,8 +52,7 @@ def score(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, ks: Sequence[i
     rows: list[dict[str, Any]] = []
     for name, run in runs.items():
         given = (status or {}).get(name)
-        results = Results.of(name, questions, run, chunks=chunks, status=given)
-        _ = results.resolved  # before anything is computed from ids that do not join
+        results = Results.of(name, questions, run, chunks=chunks, status=given).down_to(max(ks, default=0))
         for k in sorted(set(ks)):
             rows += _rows(results, Cut(results, k), slices)
         if budget is not None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from goldset.config import ChunkerConfig, ChunkSource, CorpusConfig, DocumentSource
-from goldset.errors import DataError, nearest
+from goldset.errors import DataError, UsageError, nearest
 from goldset.formats.sets import LabelledSet
 from goldset.schemas import from_rows
 from goldset.spans import restored_texts
@@ -38,6 +38,7 @@ def read_chunking(labelled: LabelledSet, path: Path) -> pa.Table:
     Chunks with offsets keep them; if any has none, all are located in the text that the spans hold.
 
     Raises:
+        UsageError: the set is no published version.
         DataError: the chunks are not of the version's documents, or of another version of them.
     """
     from goldset.corpus import build_corpus
@@ -45,8 +46,9 @@ def read_chunking(labelled: LabelledSet, path: Path) -> pa.Table:
 
     corpus = labelled.corpus
     if labelled.kind != "published" or corpus is None:
-        raise DataError(f"{labelled.label} is no published version (it is {labelled.kind}); only a version knows where "
-                        "its gold stands in the documents, so only its gold can be found in other chunks")
+        raise UsageError(f"--chunks: {labelled.label} is no published version (it is {labelled.kind}): its gold are "
+                         "ids, not stretches of text, and only a published version can be scored under another "
+                         "chunking")
     source = chunk_source(labelled.manifest, path)
     raw, _ = read_chunks(source, path)
     texts = restored_texts(corpus.spans)

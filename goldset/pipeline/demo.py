@@ -88,8 +88,8 @@ def tell(*, keep: str | Path | None = None, runner: Runner = plain, say: Say = s
 
 
 def _old_set(system: str) -> tuple[LabelledSet, dict[str, pa.Table]]:
+    from goldset.formats.runs import read_run
     from goldset.formats.sets import load_set
-    from goldset.formats.trec import read_run
 
     return load_set(resource("data/demo/old_set")), {
         system: read_run(resource("data/demo/old_set_production.run.gz"), system=system)}

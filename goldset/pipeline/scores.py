@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from goldset.errors import ExitCode, UsageError
+from goldset.errors import ExitCode, UsageError, nearest
 from goldset.formats.sets import LabelledSet
+from goldset.pipeline.curves import Beside, Section, number
 
 # What a terminal shows; --json has every measure of the registry.
-SHOWN = ("recall", "recall_low", "recall_high", "recall_micro", "recall_macro_ht", "recall_floor", "hit", "unjudged",
-         "answerable")
+SHOWN = ("recall", "recall_low", "recall_high", "recall_ties_low", "recall_ties_high", "recall_ceiling",
+         "recall_micro", "recall_macro_ht", "recall_floor", "hit", "unjudged", "answerable")
+UNJUDGED_MOST = 0.1
+"""Share of served chunks that nobody judged above which recall is only what is known of them."""
 
 RULES = """\
 How recall is counted:
@@ -29,7 +33,11 @@ How recall is counted:
    the system returned nothing counts 0 and is counted apart.
 4. A question counts as often as it was drawn from the log. Intervals are 95 %, with near-duplicate questions as the
    unit of variance; they never have zero width at 0 or 1.
-5. Everything is relative to the pool: what no system returned, nobody has read.
+5. Equal scores keep the order that was served. Where they straddle the cut, recall_ties_low and recall_ties_high say
+   what recall would be had they fallen against and for the gold. recall_ceiling says what recall cannot exceed where
+   gold is not in the corpus or questions are not in the run. Grade -1 means unjudged, and an unjudged passage is not
+   a no: its share is printed as unjudged.
+6. Everything is relative to the pool: what no system returned, nobody has read.
 """
 
 
@@ -43,6 +51,37 @@ def main_measures(measurements: pa.Table) -> pa.Table:
     """What a terminal shows: SHOWN, without the measures that the set cannot give; ``recall`` always."""
     shown = measurements.filter(pc.is_in(measurements.column("measure"), pa.array(SHOWN)))
     return shown.filter(pc.or_(pc.is_valid(shown.column("value")), pc.equal(shown.column("measure"), "recall")))
+
+
+def warnings(measurements: pa.Table) -> list[str]:
+    """What a reader of the recall must know: unjudged passages, ties at the cut, and what it cannot exceed."""
+    lines = []
+    for row in measurements.to_pylist():
+        value, system, k = row["value"], row["system"], row["k"]
+        if row["slice"] != "all" or value is None:
+            continue
+        counts = {item["reason"]: item["count"] for item in row["excluded"]}
+        if row["measure"] == "unjudged" and value > UNJUDGED_MOST:
+            at = "within the budget" if k is None else f"in its first {k}"
+            lines.append(f"{system}: nobody judged {value:.1%} of what it serves {at} (more than {UNJUDGED_MOST:.0%}); "
+                         "gold among it is not counted")
+        if row["measure"] == "recall_ties_high":
+            lines.append(f"{system}: equal scores straddle the cut at {k}, {_questions(counts['counted_tied'])}; see "
+                         "recall_ties_low and recall_ties_high")
+        if row["measure"] == "recall_ceiling":
+            causes = [f"{what}: {_questions(counts[why])}" for why, what in
+                      (("counted_gold_outside", "gold is not in the corpus"),
+                       ("counted_missing", "not in the run")) if why in counts]
+            lines.append(f"{system}: recall cannot exceed {value:.3f} ({'; '.join(causes)})")
+    return lines
+
+
+SHOW_CHANGED = 5
+"""Questions, and gold of one question, that a comparison shows on a terminal; --json has all."""
+
+
+def _questions(count: int) -> str:
+    return f"{count:,} question{'' if count == 1 else 's'}"
 
 
 def explain() -> str:
@@ -63,6 +102,7 @@ class Measured:
     labelled: LabelledSet
     measurements: pa.Table
     words: list[dict[str, Any]]
+    sections: tuple[Section, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The document goldset.recall/1."""
@@ -70,7 +110,9 @@ class Measured:
 
         return {**render_recall_json(self.measurements), "set": self.labelled.label, "words_served": self.words,
                 "relevant_from": self.labelled.relevant_from, "cautions": cautions(self.labelled),
-                "partial": bool(self.labelled.manifest.get("partial"))}
+                "warnings": warnings(self.measurements),
+                "partial": bool(self.labelled.manifest.get("partial")),
+                **{section.key: section.value for section in self.sections}}
 
     def text(self) -> str:
         """The answer on a terminal: the main measures; the others with --json."""
@@ -84,7 +126,10 @@ class Measured:
         served = [f"{row['system']} serves {row['words']:,.0f} words at {row['k']}" for row in self.words
                   if row["words"] is not None]
         table = render_measurements(main_measures(self.measurements))
-        return "\n".join([head, table, *([", ".join(served)] if served else []), *cautions(self.labelled)])
+        warned = [f"warning: {line}" for line in warnings(self.measurements)]
+        parts = [line for section in self.sections for line in section.lines]
+        return "\n".join([head, table, *([", ".join(served)] if served else []), *parts, *warned,
+                          *cautions(self.labelled)])
 
     def gate(self, least: float | None) -> int:
         """Exit code of ``--min``: every system and cutoff passes on its lower bound, fails on its upper, else 6."""
@@ -107,10 +152,10 @@ class Measured:
 
 
 def recall_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, ks: Sequence[int], budget: int | None = None,
-               by: Sequence[str] = (), chunks: pa.Table | None = None) -> Measured:
+               by: Sequence[str] = (), chunks: pa.Table | None = None, beside: Beside | None = None) -> Measured:
     """Measure every system at every cutoff; without cutoff and budget, at the serving k that the version names.
 
-    ``chunks`` says what the runs' ids mean, where that is another chunking than the version's own.
+    ``chunks`` says what the runs' chunk ids mean where they are of another chunking than the version's.
     """
     from goldset.metrics import score, words_served
 
@@ -123,7 +168,8 @@ def recall_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, ks: Seque
     measurements = score(labelled, dict(runs), ks=cutoffs, by=by, budget=budget, chunks=chunks)
     # Reading the texts of a foreign set costs more than the numbers: words are counted where a version has them.
     words = words_served(labelled, runs, ks=cutoffs, chunks=chunks) if labelled.kind == "published" and cutoffs else []
-    return Measured(labelled, measurements, words)
+    sections = replace(beside or Beside(), by=by).sections(labelled, runs, ks=cutoffs, chunks=chunks)
+    return Measured(labelled, measurements, words, sections)
 
 
 @dataclass(frozen=True)
@@ -145,24 +191,58 @@ class Compared:
         """The answer on a terminal."""
         found = self.document
         a, b = found["system_a"], found["system_b"]
-        lines = [f"recall@{found['k']} of {a}: {_number(found['recall_a'])}, of {b}: {_number(found['recall_b'])}, "
+        told = (f"{b} is {found['verdict']}" if found["verdict"] in ("better", "worse")
+                else found["verdict"].replace("_", " "))
+        warned = "".join(f"; but {warning}" for warning in found["warnings"])
+        lines = [f"recall@{found['k']} of {a}: {number(found['recall_a'])}, of {b}: {number(found['recall_b'])}, "
                  f"on {found['n']} questions",
-                 f"{b} minus {a}: {_number(found['difference'])} "
-                 f"({_number(found['low'])} to {_number(found['high'])}), p = {_number(found['p'])}",
+                 f"{b} minus {a}: {number(found['difference'])} "
+                 f"({number(found['low'])} to {number(found['high'])}), "
+                 + (f"p = {number(found['p'])}" if found["p"] is None or found["p"] >= 0.001 else "p < 0.001"),
                  f"{found['discordant']} questions differ; smallest difference this set can show: "
-                 f"{_number(found['detectable'])}",
-                 f"verdict: {b} is {found['verdict'].replace('_', ' ')}" if found["verdict"] in ("better", "worse")
-                 else f"verdict: {found['verdict'].replace('_', ' ')}"]
-        return "\n".join([*lines, *(f"warning: {warning}" for warning in found["warnings"])])
+                 f"{number(found['detectable'])}",
+                 f"verdict: {told}{warned}"]
+        if found["changed"]:
+            lines.append(f"the questions that differ most (ranks of their gold in {a} and {b}, - = not in the list):")
+            lines += [_change(row) for row in found["changed"][:SHOW_CHANGED]]
+        return "\n".join(lines)
 
 
-def _number(value: float | None) -> str:
-    return "unknown" if value is None else f"{value:.3f}"
+def _change(row: Mapping[str, Any]) -> str:
+    ranks = ", ".join(f"{'-' if gold['rank_a'] is None else gold['rank_a']} and "
+                      f"{'-' if gold['rank_b'] is None else gold['rank_b']}" for gold in row["gold"][:SHOW_CHANGED])
+    more = f", {len(row['gold']) - SHOW_CHANGED} more" if len(row["gold"]) > SHOW_CHANGED else ""
+    text = textwrap.shorten(row["text"] or "", 60, placeholder=" …")
+    return f"  {row['change']:+.3f}  {row['question_id']}  {text}  {ranks}{more}".replace("    ", "  ")
 
 
-def compare_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, k: int) -> Compared:
-    """Two runs, the first named is A, the second B."""
+def compare_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, k: int,
+                chunks: Mapping[str, Path] | None = None) -> Compared:
+    """Two runs, the first named is A, the second B; ``chunks``: system -> file of the chunking that its ids are of.
+
+    Raises:
+        UsageError: another chunking for a set whose gold are ids, or for a system that is not compared.
+    """
     from goldset.metrics import compare
+    from goldset.pipeline.chunking import read_chunking
 
     (a, run_a), (b, run_b) = runs.items()
-    return Compared(compare(labelled, run_a, run_b, k, names=(a, b), words=labelled.kind == "published"))
+    for name in chunks or {}:
+        if name not in runs:
+            raise UsageError(f"--chunks {name}=…: no --run is called '{name}'; {nearest(name, runs)}")
+    document = compare(labelled, run_a, run_b, k, names=(a, b), words=labelled.kind == "published",
+                       chunks={name: read_chunking(labelled, path) for name, path in (chunks or {}).items()})
+    document["warnings"] += _same_family(labelled, runs)
+    return Compared(document)
+
+
+def _same_family(labelled: LabelledSet, runs: Mapping[str, pa.Table]) -> list[str]:
+    """A judge that shares a model with one of two systems may have kept what that one finds."""
+    family = labelled.manifest.get("judge", {}).get("family")
+    if not family:
+        return []
+    from goldset.judges import independence
+
+    known = labelled.manifest.get("systems", {})
+    return independence(family, {name: known.get(name, {}).get("family") or table.column("family")[0].as_py()
+                                 for name, table in runs.items()})

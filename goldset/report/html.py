@@ -11,8 +11,9 @@ import pyarrow as pa
 
 from goldset.audit import Bars, Worst, by_check, decides, limits
 from goldset.errors import MissingExtra
+from goldset.report.numbers import measure_name, number
 from goldset.report.plots import Mark, bar_plot, interval_plot
-from goldset.report.summary import TITLES, headline, measure_name, number, title_of
+from goldset.report.summary import TITLES, headline, title_of
 
 LONGEST = 280  # characters shown of a question or passage
 ORDER = ("circularity", "leakage", "k_mismatch", "completeness", "integrity")

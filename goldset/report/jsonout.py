@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from goldset.audit import overall
 from goldset.errors import DataError
 
 AUDIT_SCHEMA = "goldset.audit/1"
@@ -17,6 +16,8 @@ RECALL_SCHEMA = "goldset.recall/1"
 
 def render_json(findings: pa.Table) -> dict[str, Any]:
     """Table findings -> ``{"schema": "goldset.audit/1", "verdict": …, "findings": […]}``, columns as in the schema."""
+    from goldset.audit import overall
+
     return {"schema": AUDIT_SCHEMA, "verdict": overall(findings), "findings": findings.to_pylist()}
 
 

@@ -63,16 +63,3 @@ def headline(findings: pa.Table) -> Headline:
 def decisive(findings: pa.Table) -> list[dict[str, Any]]:
     """The rows that carry a verdict, without the numbers that are only shown."""
     return [row for row in findings.to_pylist() if decides(row["check"], row["reason"])]
-
-
-def number(value: float | None, low: float | None = None, high: float | None = None) -> str:
-    """A number with its interval for people: 0.175 (0.120 to 0.246)."""
-    if value is None:
-        return "not measured"
-    shown = f"{value:.0f}" if value == int(value) and abs(value) > 1 else f"{value:.3f}"
-    return shown if low is None or high is None else f"{shown} ({low:.3f} to {high:.3f})"
-
-
-def measure_name(row: dict[str, Any]) -> str:
-    """``recall@10`` from a row of measurements."""
-    return str(row["measure"]) if row["k"] is None else f"{row['measure']}@{row['k']}"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import Any
 
 import pyarrow as pa
 
 from goldset.audit import by_check, decides
-from goldset.report.summary import headline, measure_name, title_of
+from goldset.report.numbers import render_measurements, wrap
+from goldset.report.summary import headline, title_of
 
 
 def render_terminal(findings: pa.Table, measurements: pa.Table | None = None, *, title: str = "",
@@ -37,7 +37,7 @@ def render_brief(findings: pa.Table, *, width: int = 100) -> str:
     for check, verdict in by_check(findings).items():
         row = next(row for row in findings.to_pylist() if row["check"] == check and row["verdict"] == verdict
                    and decides(check, row["reason"]))
-        lines += _wrap(f"{title_of(check)}: {verdict}. {row['message']}", width, "    ", "  ")
+        lines += wrap(f"{title_of(check)}: {verdict}. {row['message']}", width, "    ", "  ")
     return "\n".join(lines)
 
 
@@ -46,35 +46,13 @@ def _finding(row: dict[str, Any], width: int) -> list[str]:
     message = row["message"].removeprefix(subject)
     if not decides(row["check"], row["reason"]):
         named = row["subject"].removeprefix("family ") in message
-        return _wrap(message if named else f"{subject}{message}", width, "      ", "    - ")
+        return wrap(message if named else f"{subject}{message}", width, "      ", "    - ")
     said = f"[{row['verdict']}] {subject}{row['reason'].replace('_', ' ')}. {message}"
-    lines = _wrap(said, width, "    ", "  ")
+    lines = wrap(said, width, "    ", "  ")
     if row["remedy"] and row["verdict"] != "pass":
-        lines += _wrap(f"next: {row['remedy']}", width, "    ", "    ")
+        lines += wrap(f"next: {row['remedy']}", width, "    ", "    ")
     return lines
 
 
-def render_measurements(measurements: pa.Table, *, width: int = 100) -> str:
-    """Table measurements -> a table of text: system, measure, slice, value with interval, n, exclusions."""
-    head = ["system", "measure", "slice", "value", "95 % interval", "n", "left out"]
-    rows = [[row["system"], measure_name(row), row["slice"],
-             f"{row['value']:.3f}" if row["value"] is not None else f"none ({row['reason']})",
-             f"{row['low']:.3f} to {row['high']:.3f}" if row["low"] is not None and row["high"] is not None else "none",
-             str(row["n"]), ", ".join(f"{item['count']} {item['reason']}" for item in row["excluded"]) or "-"]
-            for row in measurements.to_pylist()]
-    sizes = [max(len(line[i]) for line in [head, *rows]) for i in range(len(head))]
-    lines = ["  ".join(cell.ljust(size) for cell, size in zip(line, sizes, strict=True)).rstrip()
-             for line in [head, *rows]]
-    return "\n".join([*lines, *_wrap("Recall is relative to the judged pool: passages that nobody judged count as not "
-                                     "found to be relevant.", width, "", "")])
-
-
 def _entry(label: str, text: str, width: int) -> list[str]:
-    return _wrap(f"{label} {text}", width, "  ", "")
-
-
-def _wrap(text: str, width: int, rest: str, first: str) -> list[str]:
-    # A number keeps its per cent sign on the same line.
-    lines = textwrap.wrap(text.replace(" %", "\u00a0%"), width, initial_indent=first, subsequent_indent=rest,
-                          break_long_words=False, break_on_hyphens=False)
-    return [line.replace("\u00a0%", " %") for line in lines]
+    return wrap(f"{label} {text}", width, "  ", "")

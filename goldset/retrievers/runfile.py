@@ -54,6 +54,6 @@ class RunFileRetriever:
 
     @cached_property
     def _run(self) -> pa.Table:
-        from goldset.formats.trec import read_run
+        from goldset.formats.runs import read_run
 
         return read_run(self._path, system=self.name, family=self.family)

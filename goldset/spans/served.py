@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from goldset.errors import DataError
 from goldset.schemas import conform
 from goldset.spans.targets import Target, targets
+
+if TYPE_CHECKING:  # joins of spans and chunks need pandas; delivery by id alone starts without it
+    import pandas as pd
 
 _EXACT = 1 - 1e-9
 _NEVER = np.iinfo(np.int32).max
@@ -51,6 +53,11 @@ def served(
     """
     if chunks is not None:
         _check_resolves(run, chunks)
+    if links is None and (spans is None or chunks is None):
+        low = _own_ids(gold, run)
+        return _deliveries(gold, low, low, np.full(len(gold), "id"))
+    import pandas as pd
+
     rows = pd.DataFrame(
         {
             "gold": np.arange(len(gold)),
@@ -79,6 +86,10 @@ def served(
         asked = pc.is_in(gold.column("question_id"), value_set=pc.unique(run.column("question_id")))
         lost = [number for number in rows["gold"][measured] if number not in found and low[number] == _NEVER]
         high[[number for number in lost if asked[number].as_py()]] = 1  # nobody can tell, so it may be the first
+    return _deliveries(gold, low, high, basis)
+
+
+def _deliveries(gold: pa.Table, low: Any, high: Any, basis: Any) -> pa.Table:
     table = pa.table(
         {
             "question_id": gold.column("question_id"),
@@ -97,6 +108,24 @@ def served(
     return conform(table, "deliveries")
 
 
+def _own_ids(gold: pa.Table, run: pa.Table) -> Any:
+    """Smallest rank at which the chunk with the gold span's own id was returned for its question."""
+    questions, spans = pc.unique(gold.column("question_id")), pc.unique(gold.column("span_id"))
+
+    def pairs(question: pa.ChunkedArray, span: pa.ChunkedArray) -> Any:
+        asked = pc.fill_null(pc.index_in(question, value_set=questions), -1).to_numpy().astype(np.int64)
+        place = pc.fill_null(pc.index_in(span, value_set=spans), -1).to_numpy()
+        return np.where((asked >= 0) & (place >= 0), asked * max(len(spans), 1) + place, -1)
+
+    wanted, back = np.unique(pairs(gold.column("question_id"), gold.column("span_id")), return_inverse=True)
+    low = np.full(len(wanted), _NEVER, np.int64)
+    returned = pairs(run.column("question_id"), run.column("chunk_id"))
+    rows = np.flatnonzero(returned >= 0)
+    rows = rows[np.isin(returned[rows], wanted)]
+    np.minimum.at(low, np.searchsorted(wanted, returned[rows]), run.column("rank").to_numpy()[rows])
+    return low[back]
+
+
 def _check_resolves(run: pa.Table, chunks: pa.Table) -> None:
     ids = pc.unique(run.column("chunk_id"))
     if len(ids) and not pc.any(pc.is_in(ids, value_set=chunks.column("chunk_id"))).as_py():
@@ -111,6 +140,8 @@ def _ways(
     rows: pd.DataFrame, evidence: Any, spans: pa.Table | None, links: pa.Table | None, chunks: pa.Table | None
 ) -> tuple[pd.DataFrame, Any]:
     """Gold rows -> (gold, question_id, chunk_id) that deliver by id, and a mask of those to measure by offsets."""
+    import pandas as pd
+
     own = rows.rename(columns={"span_id": "chunk_id"})
     if spans is None or chunks is None:
         exact = _exact(links, rows["span_id"], None)
@@ -147,6 +178,8 @@ def _is_in(column: pa.ChunkedArray, values: pd.Series[Any]) -> pa.ChunkedArray:
 
 def _exact(links: pa.Table | None, span_ids: pd.Series[Any], chunks: pa.Table | None) -> pd.DataFrame:
     """Spans that are exactly one chunk, and no other chunk touches -> (span_id, chunk_id)."""
+    import pandas as pd
+
     if links is None:
         return pd.DataFrame({"span_id": pd.Series(dtype="str"), "chunk_id": pd.Series(dtype="str")})
     frame: pd.DataFrame = links.filter(_is_in(links.column("span_id"), span_ids)).to_pandas()

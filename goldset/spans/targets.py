@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from goldset.spans.neartwins import aligned
 from goldset.spans.sentences import ink_counts, is_table_row
 from goldset.text import twin_key
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 HALF = 0.5
 _SLACK = 1e-9  # 0.9 * 10 must not ask for more than nine
@@ -100,6 +102,8 @@ def targets(
     Returns:
         Targets (none for a span without offsets) and a frame gold, question_id, chunk_id, first, last, size.
     """
+    import pandas as pd
+
     places = _Places(rows, spans, chunks)
     found: dict[int, Target] = {}
     owner: list[int] = []

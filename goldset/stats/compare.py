@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
-from scipy import special
+import numpy.typing as npt
 
-from goldset.stats.intervals import LEVEL, Floats, Interval, z_value
+from goldset.stats.intervals import LEVEL, Z95, Floats, Interval, z_value
 
 EXACT_UP_TO = 15
-DETECT = float(special.ndtri(0.975) + special.ndtri(0.8))
+DETECT = Z95 + 0.8416212335729143  # normal quantiles of 0.975 and 0.8
 """2.80: standard errors that a difference must have to be seen in 80 % of samples."""
 
 
@@ -33,6 +34,36 @@ def sign_flip(differences: Floats, *, seed: int = 0, draws: int = 10_000) -> flo
     plus = np.random.default_rng(seed).binomial(counts, 0.5, size=(draws, len(counts)))
     extreme = int((np.abs((2 * plus - counts) @ values) >= observed).sum())
     return (extreme + 1) / (draws + 1)
+
+
+def group_difference(num: Floats, den: Floats, inside: npt.NDArray[np.bool_], *, seed: int = 0,
+                     draws: int = 10_000) -> float | None:
+    """Two-sided permutation p of (sum num / sum den) inside against outside; units change groups at random.
+
+    None where a group has no unit. Equal units are drawn together, which is the same distribution.
+    """
+    if not inside.any() or inside.all() or not den[inside].sum() or not den[~inside].sum():
+        return None
+    pairs, codes = np.unique(np.column_stack([num, den]), axis=0, return_inverse=True)
+    counts = np.bincount(codes.ravel(), minlength=len(pairs))
+    total = counts @ pairs
+    chosen = np.random.default_rng(seed).multivariate_hypergeometric(counts, int(inside.sum()), size=draws,
+                                                                     method="marginals") @ pairs
+    rest = total - chosen
+    kept = (chosen[:, 1] > 0) & (rest[:, 1] > 0)
+    moved = chosen[kept, 0] / chosen[kept, 1] - rest[kept, 0] / rest[kept, 1]
+    observed = abs(num[inside].sum() / den[inside].sum() - num[~inside].sum() / den[~inside].sum()) - 1e-9
+    return (int((np.abs(moved) >= observed).sum()) + 1) / (int(kept.sum()) + 1)
+
+
+def holm(values: Sequence[float]) -> list[float]:
+    """P values of one family -> adjusted p values, in the same order. Source: Holm (1979)."""
+    adjusted = [0.0] * len(values)
+    worst = 0.0
+    for place, number in enumerate(sorted(range(len(values)), key=lambda number: values[number])):
+        worst = max(worst, min(1.0, (len(values) - place) * values[number]))
+        adjusted[number] = worst
+    return adjusted
 
 
 def bootstrap_ratio(num: Floats, den: Floats, *, seed: int = 0, draws: int = 10_000, level: float = LEVEL,
@@ -60,6 +91,8 @@ def mcnemar(b: int, c: int) -> float | None:
     """Exact two-sided McNemar p of ``b`` against ``c`` discordant pairs; None where none is discordant."""
     if b + c == 0:
         return None
+    from scipy import special
+
     return min(1.0, 2 * float(special.bdtr(min(b, c), b + c, 0.5)))
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from goldset.errors import DataError
-from goldset.formats.trec import read_run, write_qrels, write_run
+from goldset.formats.trec import _repeats, read_run, write_qrels, write_run
 from goldset.schemas import conform, from_rows
 
 
@@ -128,3 +129,31 @@ def test_qrels_leave_unknown_pairs_out(tmp_path: Path) -> None:
     table = from_rows("judgments", [row("c", None, None), row("b", False, None), row("a", True, 3)])
     write_qrels(table, tmp_path / "qrels.txt")
     assert (tmp_path / "qrels.txt").read_text() == "q 0 a 3\nq 0 b 0\n"
+
+
+def test_a_chunk_that_repeats_is_named_whatever_the_length_of_its_id(tmp_path: Path) -> None:
+    long = "a-document-with-a-name-longer-than-eight-bytes"
+    for name in ("d", "12345678", "123456789", long):
+        text = f"q1 Q0 {name} 1 3 t\nq1 Q0 other 2 2 t\nq2 Q0 {name} 1 2 t\nq1 Q0 {name} 3 1 t\n"
+        with pytest.raises(DataError, match=f"line 4: chunk '{name}' of question 'q1' stands in line 1 already"):
+            read_run(_write(tmp_path, text), system="s")
+    near = f"q1 Q0 {long}1 1 3 t\nq1 Q0 {long}2 2 2 t\nq1 Q0 {long} 3 1 t\nq11 Q0 {long} 1 1 t\n"
+    assert len(read_run(_write(tmp_path, near), system="s")) == 4
+
+
+@given(st.lists(st.sampled_from(["a", "ab", "é", "a" * 8, "a" * 9, "b" * 17]), min_size=1, max_size=8))
+def test_repeats_are_seen_by_their_bytes(ids: list[str]) -> None:
+    codes = np.zeros(len(ids), np.int64)
+    assert _repeats(codes, pa.array(ids)) == (len(set(ids)) < len(ids))
+    assert not _repeats(np.arange(len(ids)), pa.array(ids))
+    # a slice shares the bytes of the whole array
+    assert _repeats(codes, pa.array(["q", *ids])[1:]) == (len(set(ids)) < len(ids))
+
+
+def test_a_file_in_place_reads_as_one_that_needs_work(tmp_path: Path) -> None:
+    plain = "q1 Q0 a! 1 2.5 t\nq2 Q0 b 1 9 t\nq1 Q0 b 2 1.5 t\n"
+    wanted = read_run(_write(tmp_path, plain), system="s")
+    assert _rows(wanted) == [("q1", 1, "a!"), ("q1", 2, "b"), ("q2", 1, "b")]
+    for other in (plain.replace(" ", "  "), plain.replace(" ", "\t"), plain.replace("\n", " \n"), plain + "\n",
+                  " " + plain, plain.replace("\n", "\r\n")):
+        assert read_run(_write(tmp_path, other), system="s").equals(wanted)

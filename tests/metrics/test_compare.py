@@ -89,3 +89,15 @@ def test_hours() -> None:
 def test_words_without_texts_are_unknown(make_set: Maker, make_run: RunMaker) -> None:
     rows = words_served(make_set({"q": {"a": True}}), {"s": make_run({"q": ["a"]})}, ks=[1])
     assert rows == [{"system": "s", "k": 1, "n": 1, "words": None, "unknown": None}]
+
+
+def test_the_questions_that_differ_with_both_ranks(make_set: Maker, make_run: RunMaker) -> None:
+    # q1: gold at 1 and 3 in A, at 1 and nowhere in B. q2: at 4 in A (not in the first 3), at 2 in B. q3: alike.
+    labelled = make_set({"q1": {"a": True, "b": True}, "q2": {"c": True}, "q3": {"d": True}},
+                        questions={"q1": {"text": "what is b"}, "q2": {}, "q3": {}})
+    a = make_run({"q1": ["a", "x", "b"], "q2": ["x", "y", "z", "c"], "q3": ["d"]}, "a")
+    b = make_run({"q1": ["a", "x"], "q2": ["x", "c"], "q3": ["x", "d"]}, "b")
+    assert compare(labelled, a, b, 3)["changed"] == [
+        {"question_id": "q2", "text": "q2", "change": 1.0, "gold": [{"span_id": "c", "rank_a": 4, "rank_b": 2}]},
+        {"question_id": "q1", "text": "what is b", "change": -0.5,
+         "gold": [{"span_id": "a", "rank_a": 1, "rank_b": 1}, {"span_id": "b", "rank_a": 3, "rank_b": None}]}]

@@ -23,8 +23,8 @@ from goldset.report import (
     render_recall_json,
     render_terminal,
 )
+from goldset.report.numbers import number
 from goldset.report.plots import Mark, interval_plot
-from goldset.report.summary import number
 from goldset.schemas import from_rows, schema_of
 
 ROWS = [

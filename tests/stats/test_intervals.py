@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import special
 from statsmodels.stats.proportion import proportion_confint
 
+from goldset.stats.compare import DETECT
 from goldset.stats.intervals import (
     clopper_lower,
     clopper_pearson,
@@ -15,8 +17,10 @@ from goldset.stats.intervals import (
     kish,
     ratio,
     t_interval,
+    t_value,
     unpaired_difference,
     wilson,
+    z_value,
 )
 
 
@@ -141,3 +145,11 @@ def test_coverage_of_mean_recall() -> None:
         assert found.interval is not None
         hits += found.interval.low <= truth <= found.interval.high
     assert 0.92 <= hits / 600 <= 0.985
+
+
+def test_quantiles_without_scipy_are_those_of_scipy() -> None:
+    assert z_value() == float(special.ndtri(0.975))
+    assert pytest.approx(float(special.ndtri(0.975) + special.ndtri(0.8)), abs=1e-12) == DETECT
+    for df in (1000, 1001, 5000, 10**6):
+        assert t_value(df) == pytest.approx(float(special.stdtrit(df, 0.975)), abs=1e-9)
+    assert t_value(999) == pytest.approx(float(special.stdtrit(999, 0.975)), abs=1e-12)

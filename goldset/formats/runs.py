@@ -1,0 +1,175 @@
+"""A run in any form (TREC, JSON as ranx and pytrec_eval write it, JSONL, Parquet) -> table ``run`` of one system.
+
+TREC, JSONL and Parquet may carry a rank, which then decides. A JSON run is question -> chunk -> score and has none:
+the score decides, and equal scores keep the order of the file.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from goldset.errors import DataError
+from goldset.formats.lines import field, json_lines, opaque_id, read_bytes
+from goldset.formats.objects import first_line
+from goldset.formats.trec import read_run as read_trec
+from goldset.schemas import from_rows
+
+QUESTION_FIELDS = ("question_id", "query_id", "qid", "query-id")
+CHUNK_FIELDS = ("chunk_id", "doc_id", "docid", "docno", "corpus-id", "id")
+_FORMS = 'TREC lines, {"q1": {"d1": 12.5}}, one {"question_id", "chunk_id", "rank", "score"} a line, or Parquet'
+
+
+def read_run(path: Path, *, system: str, family: str | None = None) -> pa.Table:
+    """Run file -> table ``run`` of one system; the form is recognised by the content, gzip too.
+
+    Raises:
+        DataError: a line, key or column that cannot be read (named), a rank or chunk that repeats within a question,
+            or nothing in it.
+    """
+    head = read_bytes(path, 64)
+    if head.startswith(b"PAR1"):
+        return _ranked(path, _parquet_rows(path), system, family)
+    if not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")):
+        return read_trec(path, system=system, family=family)
+    if _is_lines(path):
+        return _ranked(path, _line_rows(path), system, family)
+    return run_of(read_json_pairs(path, "a run", "score"), system=system, family=family, name=str(path))
+
+
+def run_of(results: Mapping[str, Mapping[str, float] | Sequence[str]], *, system: str, family: str | None = None,
+           name: str = "run") -> pa.Table:
+    """Question -> chunk -> score, or question -> chunks in order, in memory -> table ``run`` of one system."""
+    rows: list[_Row] = []
+    for question, chunks in results.items():
+        where = f"question '{question}'"
+        if isinstance(chunks, Mapping):
+            rows += [(where, question, chunk, None, float(value)) for chunk, value in chunks.items()]
+        else:
+            rows += [(f"{where}, place {place}", question, chunk, place, None) for place, chunk in enumerate(chunks, 1)]
+    return _ranked(name, rows, system, family)
+
+
+_Row = tuple[str, str, str, int | None, float | None]
+
+
+def _is_lines(path: Path) -> bool:
+    """Whether the first line is an object with ids of its own, and not the whole of a question -> chunk mapping."""
+    try:
+        row = json.loads(first_line(path))
+    except json.JSONDecodeError:
+        return False
+    return isinstance(row, dict) and not all(isinstance(value, dict) for value in row.values())
+
+
+def read_json_pairs(path: Path, what: str, number: str) -> dict[str, dict[str, float]]:
+    """JSON object question -> passage -> number, as ranx and pytrec_eval keep runs and qrels.
+
+    Raises:
+        DataError: not JSON, another shape, a key that stands twice, or a value that is no number (all named).
+    """
+    form = f'{what} is an object like {{"q1": {{"d1": 1}}}}: question, passage, {number}'
+    try:
+        found = json.loads(read_bytes(path).decode("utf-8-sig"), object_pairs_hook=_unique)
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: not UTF-8 ({error.reason} at byte {error.start})") from error
+    except json.JSONDecodeError as error:
+        where = f"{path}, line {error.lineno}"
+        raise DataError(f"{where}: not JSON ({error.msg} at column {error.colno}); {form}") from error
+    except _TwiceError as error:
+        raise DataError(f"{path}: the key '{error}' stands twice in one object; keep one of them") from error
+    if not isinstance(found, dict):
+        raise DataError(f"{path}: {type(found).__name__} where an object was expected; {form}")
+    for question, passages in found.items():
+        if not isinstance(passages, dict):
+            raise DataError(f"{path}, question '{question}': {type(passages).__name__} where an object was expected; "
+                            f"{form}")
+        for passage, value in passages.items():
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise DataError(f"{path}, question '{question}', passage '{passage}': {number} {value!r} is no number")
+    return found
+
+
+class _TwiceError(Exception):
+    pass
+
+
+def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in result:
+            raise _TwiceError(key)
+        result[key] = value
+    return result
+
+
+def _line_rows(path: Path) -> Iterable[_Row]:
+    for number, row in json_lines(path):
+        yield _row(f"line {number}", row)
+
+
+def _parquet_rows(path: Path) -> Iterable[_Row]:
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise DataError(f"{path}: not a readable Parquet file ({error}); write it again") from error
+    for number, row in enumerate(table.to_pylist(), 1):
+        yield _row(f"row {number}", row)
+
+
+def _row(where: str, row: dict[str, Any]) -> _Row:
+    ids = []
+    for what, names in (("question", QUESTION_FIELDS), ("chunk", CHUNK_FIELDS)):
+        value = next((found for name in names if (found := opaque_id(field(row, name)))), None)
+        if value is None:
+            raise DataError(f"{where}: no {what} id; one of {', '.join(names)} must hold a text or whole number")
+        ids.append(value)
+    rank, value = row.get("rank"), row.get("score")
+    if rank is not None and (isinstance(rank, bool) or not isinstance(rank, int) or not 0 <= rank < 2**31):
+        raise DataError(f"{where}: rank {rank!r}; ranks are whole numbers from 1 (or 0)")
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+        raise DataError(f"{where}: score {value!r} is not a number")
+    if rank is None and value is None:
+        raise DataError(f"{where}: neither rank nor score; one of them must give the order")
+    return where, ids[0], ids[1], rank, None if value is None or math.isnan(value) else float(value)
+
+
+def _ranked(path: Path | str, rows: Iterable[_Row], system: str, family: str | None) -> pa.Table:
+    """Rows in file order -> dense ranks by question; by rank where rows have one, else by score."""
+    questions: dict[str, list[_Row]] = {}
+    seen: dict[tuple[str, str | int], str] = {}
+    for row in _named(path, rows):
+        where, question, chunk, rank, _ = row
+        mine = questions.setdefault(question, [])
+        if mine and (mine[0][3] is None) != (rank is None):
+            raise DataError(f"{path}, {where}: question '{question}' has results with a rank and without; give all")
+        for key, what in ((chunk, f"chunk '{chunk}'"), *(() if rank is None else ((rank, f"rank {rank}"),))):
+            if (before := seen.setdefault((question, key), where)) != where:
+                raise DataError(f"{path}, {where}: {what} of question '{question}' stands in {before} already; each "
+                                "rank and each chunk may stand once a question")
+        mine.append(row)
+    if not questions:
+        raise DataError(f"{path}: no result in the run; it may be {_FORMS}")
+    result = []
+    for question, mine in questions.items():
+        order = sorted(mine, key=lambda row: row[3] if row[3] is not None else -math.inf if row[4] is None else -row[4])
+        result += [{"system": system, "family": family or system, "question_id": question, "rank": place,
+                    "chunk_id": chunk, "score": value} for place, (_, _, chunk, _, value) in enumerate(order, 1)]
+    return from_rows("run", result)
+
+
+def _named(path: Path | str, rows: Iterable[_Row]) -> Iterable[_Row]:
+    """The rows; an error that names a row gets the file put before it."""
+    try:
+        yield from rows
+    except DataError as error:
+        if str(error).startswith(str(path)):
+            raise
+        raise DataError(f"{path}, {error}") from error

@@ -1,0 +1,189 @@
+"""What stands beside recall at one k: the curve, the k of a headline figure, the loss by step, what was served."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from goldset.errors import DataError, UsageError, nearest
+from goldset.formats.sets import LabelledSet
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the answer: its key in the JSON document, its value there, its lines on a terminal."""
+
+    key: str
+    value: Any
+    lines: list[str]
+
+
+def curve_section(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, ks: Sequence[int] = (),
+                  chunks: pa.Table | None = None) -> Section:
+    """Recall against k with its 95 % band: every k in the document, a handful on the terminal."""
+    from goldset.metrics import curves, shown_ks
+
+    rows, lines = [], ["recall against k (95 % band):"]
+    for curve in curves(labelled, runs, chunks=chunks):
+        mine = curve.rows()
+        rows += mine
+        shown = set(shown_ks(curve.deepest, ks))
+        lines += [f"  {row['system']}  {row['k']:>5}  {interval(row['value'], row['low'], row['high'])}"
+                  for row in mine if row["k"] in shown]
+        if curve.left_out:
+            lines.append(f"  {curve.name}: {curve.left_out} questions left out, their evidence is missing")
+    return Section("curve", rows, lines)
+
+
+def write_plot(labelled: LabelledSet, runs: Mapping[str, pa.Table], path: Path, *, ks: Sequence[int] = (),
+               evaluated_k: int | None = None, chunks: pa.Table | None = None) -> None:
+    """Recall against k with its band, systems side by side, the served and the evaluated k marked -> SVG or PNG.
+
+    The served k is the smallest that is asked for, else the version's.
+
+    Raises:
+        UsageError: the name of the file ends in neither .svg nor .png.
+    """
+    form = path.suffix.lower().removeprefix(".")
+    if form not in ("svg", "png"):
+        raise UsageError(f"--plot {path}: the name must end in .svg or .png")
+    from goldset.metrics import curves
+    from goldset.report.plots import Line, curve_plot
+    from goldset.store import write_bytes
+
+    scoring = labelled.manifest.get("scoring", {})
+    told = {"served": min(ks) if ks else scoring.get("served_k"),
+            "evaluated": evaluated_k or scoring.get("evaluated_k")}
+    lines, counts = [], set()
+    for curve in curves(labelled, runs, chunks=chunks):
+        rows = [row for row in curve.rows() if row["value"] is not None]
+        if rows:
+            counts.add(rows[0]["n"])
+            lines.append(Line(curve.name, *([row[name] for row in rows] for name in ("k", "value", "low", "high"))))
+    if not lines:
+        raise DataError(f"--plot {path}: no question of {labelled.label} has gold whose delivery is known")
+    marks = {name: int(k) for name, k in told.items() if k}
+    title = f"{labelled.label}: {' / '.join(f'{n:,}' for n in sorted(counts))} questions with gold"
+    write_bytes(path, curve_plot(lines, marks=marks, title=title, form=form))
+
+
+def headline_section(labelled: LabelledSet, runs: Mapping[str, pa.Table], headline: float, *,
+                     chunks: pa.Table | None = None) -> Section:
+    """The k at which a headline figure is true of each system, with its interval (STATISTICS 7)."""
+    from goldset.metrics import curves
+
+    rows, lines = [], []
+    for curve in curves(labelled, runs, chunks=chunks):
+        found = curve.reach(headline)
+        if found is None:
+            rows.append({"system": curve.name, "headline": headline, "k": None, "deepest": curve.deepest,
+                         "low": None, "high": None, "n": 0})
+            lines.append(f"{curve.name}: no question with gold, so no k can be named for {headline:g}")
+            continue
+        here, low, high = found
+        rows.append({"system": curve.name, "headline": headline, "k": here.k, "deepest": curve.deepest, "low": low.k,
+                     "high": high.k, "n": len(curve.recalls)})
+        lines.append(f"{curve.name}: a recall of {headline:g} is reached at k = {here} (95 % {low} to {high}); "
+                     f"its true reading is recall@{here.k}" if here.k else
+                     f"{curve.name}: a recall of {headline:g} is not reached down to k = {curve.deepest} "
+                     f"(95 % {low} to {high})")
+    return Section("headline", rows, lines)
+
+
+def loss_section(labelled: LabelledSet, runs: Mapping[str, pa.Table], retrieved: Mapping[str, pa.Table], *,
+                 served_k: int, retrieved_k: int, evaluated_k: int | None) -> Section:
+    """Where recall is lost between the retrieved list and what the reader gets."""
+    from goldset.metrics import loss_split
+
+    rows: list[dict[str, Any]] = []
+    for name, table in retrieved.items():
+        if name not in runs:
+            raise UsageError(f"--retrieved {name}=…: no --run is called '{name}'; {nearest(name, runs)}")
+        rows += loss_split(labelled, name, runs[name], table, served_k=served_k, retrieved_k=retrieved_k,
+                           evaluated_k=evaluated_k)
+    what = {"retrieval": "retrieving {to_k} and not {from_k}", "cut": "reranking and serving {to_k} of {from_k}"}
+    lines = [f"{row['system']}: {what[row['step']].format(**row)} loses "
+             f"{interval(row['loss'], row['low'], row['high'])} ({number(row['before'])} to {number(row['after'])}, "
+             f"{row['n']} questions)" for row in rows]
+    return Section("loss", rows, lines)
+
+
+def slices_section(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, ks: Sequence[int], by: Sequence[str],
+                   chunks: pa.Table | None = None) -> Section:
+    """Each slice against the rest: which differ, and which are too small to say anything."""
+    from goldset.metrics import slice_differences
+
+    rows = slice_differences(labelled, runs, ks=ks, by=by, chunks=chunks)
+    lines = []
+    for row in rows:
+        where = f"{row['system']} at {row['k']}, {row['slice']}"
+        if row["reason"] == "too_few":
+            lines.append(f"{where}: {row['n']} questions with gold; under 20 in a slice, or outside it, tell nothing")
+        elif row["p_holm"] is not None:
+            lines.append(f"{where}: {number(row['value'])} against {number(row['rest'])} in the rest, Holm-adjusted "
+                         f"p = {row['p_holm']:.3f}{'' if row['p_holm'] < 0.05 else ': no difference shown'}")
+    return Section("slices", rows, lines)
+
+
+def served_section(counts: Mapping[int, int]) -> Section:
+    """How many passages reached the reader."""
+    total = sum(counts.values())
+    shares = ", ".join(f"{size} in {count / total:.1%}" for size, count in counts.items())
+    return Section("served", [{"passages": size, "answers": count} for size, count in counts.items()],
+                   [f"passages that reached the reader in {total:,} answers: {shares}"])
+
+
+def number(value: float | None) -> str:
+    """Three decimals, or ``unknown``."""
+    return "unknown" if value is None else f"{value:.3f}"
+
+
+def interval(value: float | None, low: float | None, high: float | None) -> str:
+    """``0.500 (0.400 to 0.600)``."""
+    return number(value) + ("" if low is None or high is None else f" ({low:.3f} to {high:.3f})")
+
+
+@dataclass(frozen=True)
+class Beside:
+    """What is asked for beside recall at one k.
+
+    ``by`` compares slices; ``served`` counts the answers by the passages that reached the reader; ``retrieved`` are
+    the lists before reranking, of which ``retrieved_k`` are handed on.
+    """
+
+    curve: bool = False
+    by: Sequence[str] = ()
+    headline: float | None = None
+    served: Mapping[int, int] | None = None
+    retrieved: Mapping[str, pa.Table] = field(default_factory=dict)
+    retrieved_k: int | None = None
+    evaluated_k: int | None = None
+
+    def sections(self, labelled: LabelledSet, runs: Mapping[str, pa.Table], *, ks: Sequence[int],
+                 chunks: pa.Table | None) -> tuple[Section, ...]:
+        """The sections, in the order in which they are printed.
+
+        Raises:
+            UsageError: a retrieved list without its k, or of a system without a run, or without a served k.
+        """
+        found = [] if self.served is None else [served_section(self.served)]
+        if self.by and ks:
+            found.append(slices_section(labelled, runs, ks=ks, by=self.by, chunks=chunks))
+        if self.curve:
+            found.append(curve_section(labelled, runs, ks=ks, chunks=chunks))
+        if self.headline is not None:
+            found.append(headline_section(labelled, runs, self.headline, chunks=chunks))
+        if bool(self.retrieved) != (self.retrieved_k is not None):
+            raise UsageError("--retrieved and --retrieve-k go together: the list before reranking, and how much of it "
+                             "is handed on")
+        if self.retrieved and self.retrieved_k is not None:
+            if not ks or chunks is not None:
+                raise UsageError("--retrieved: the loss is split at --k, in the chunking of the set; leave out "
+                                 "--budget and --chunks")
+            found.append(loss_section(labelled, runs, self.retrieved, served_k=min(ks), retrieved_k=self.retrieved_k,
+                                      evaluated_k=self.evaluated_k))
+        return tuple(found)

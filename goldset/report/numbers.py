@@ -1,0 +1,44 @@
+"""Numbers as text: one value with its interval, and the table of measurements. Needs nothing of the audit."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+import pyarrow as pa
+
+
+def number(value: float | None, low: float | None = None, high: float | None = None) -> str:
+    """A number with its interval for people: 0.175 (0.120 to 0.246)."""
+    if value is None:
+        return "not measured"
+    shown = f"{value:.0f}" if value == int(value) and abs(value) > 1 else f"{value:.3f}"
+    return shown if low is None or high is None else f"{shown} ({low:.3f} to {high:.3f})"
+
+
+def measure_name(row: dict[str, Any]) -> str:
+    """``recall@10`` from a row of measurements."""
+    return str(row["measure"]) if row["k"] is None else f"{row['measure']}@{row['k']}"
+
+
+def render_measurements(measurements: pa.Table, *, width: int = 100) -> str:
+    """Table measurements -> a table of text: system, measure, slice, value with interval, n, exclusions."""
+    head = ["system", "measure", "slice", "value", "95 % interval", "n", "left out"]
+    rows = [[row["system"], measure_name(row), row["slice"],
+             f"{row['value']:.3f}" if row["value"] is not None else f"none ({row['reason']})",
+             f"{row['low']:.3f} to {row['high']:.3f}" if row["low"] is not None and row["high"] is not None else "none",
+             str(row["n"]), ", ".join(f"{item['count']} {item['reason']}" for item in row["excluded"]) or "-"]
+            for row in measurements.to_pylist()]
+    sizes = [max(len(line[i]) for line in [head, *rows]) for i in range(len(head))]
+    lines = ["  ".join(cell.ljust(size) for cell, size in zip(line, sizes, strict=True)).rstrip()
+             for line in [head, *rows]]
+    return "\n".join([*lines, *wrap("Recall is relative to the judged pool: passages that nobody judged count as not "
+                                     "found to be relevant.", width, "", "")])
+
+
+def wrap(text: str, width: int, rest: str, first: str) -> list[str]:
+    """Lines of at most ``width`` columns; ``first`` starts the first, ``rest`` the others."""
+    # A number keeps its per cent sign on the same line.
+    lines = textwrap.wrap(text.replace(" %", "\u00a0%"), width, initial_indent=first, subsequent_indent=rest,
+                          break_long_words=False, break_on_hyphens=False)
+    return [line.replace("\u00a0%", " %") for line in lines]

@@ -1,0 +1,25 @@
+"""The benchmark says what it measured, and refuses to measure less."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.benchmarks import recall_speed
+
+SCRIPT = Path(__file__).with_name("recall_speed.py")
+
+
+def test_a_smaller_number_is_refused() -> None:
+    done = subprocess.run([sys.executable, str(SCRIPT), "--questions", "9999"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "10,000 or more" in done.stderr
+
+
+def test_all_three_tools_find_the_same_recall(tmp_path: Path) -> None:
+    commands = recall_speed.commands(*recall_speed.write_files(tmp_path, 50))
+    values = {tool: recall_speed.value_of(tool, recall_speed.once(command, tmp_path)[2])
+              for tool, command in commands.items()}
+    assert 0.05 < values["pytrec-eval"] < 1
+    assert max(values.values()) - min(values.values()) < 1e-3

@@ -1,0 +1,68 @@
+"""``goldset compare``: what is said in the verdict line, and the questions that differ."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+from goldset.formats.sets import load_set
+from tests.cli.conftest import Goldset
+from tests.pipeline import golden
+from tests.pipeline.conftest import Harbour
+
+
+def test_the_questions_that_differ_are_shown(goldset: Goldset, beir: Path) -> None:
+    asked = ["compare", beir, "--run", f"bad={beir / 'bad.run'}", "--run", f"good={beir / 'good.run'}", "--k", "1"]
+    lines = goldset(*asked).out.splitlines()
+    assert lines[3] == "verdict: good is better"
+    assert lines[4].startswith("the questions that differ most (ranks of their gold in bad and good")
+    assert lines[5] == "  +1.000  q0  which key opens locker 0  3 and 1"
+    assert len(lines) == 5 + 5
+    assert len(json.loads(goldset(*asked, "--json").out)["changed"]) == 30
+
+
+def test_a_judge_of_the_same_family_stands_in_the_verdict_line(goldset: Goldset, harbour: Harbour,
+                                                               tmp_path: Path) -> None:
+    folder = tmp_path / "v1"
+    shutil.copytree(harbour.published.path, folder)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    manifest["judge"]["family"] = "lexical"
+    manifest["systems"]["production"]["family"] = "lexical+minilm"
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    run = harbour.path.parent / "production.run"
+    asked = ["compare", folder, "--run", f"production={run}", "--run", f"other={run}", "--k", "2"]
+    (verdict,) = [line for line in goldset(*asked).out.splitlines() if line.startswith("verdict: ")]
+    assert verdict == "verdict: too few to tell; but judge not independent of production: both use lexical"
+    assert json.loads(goldset(*asked, "--json").out)["warnings"] == [
+        "judge not independent of production: both use lexical"]
+
+
+def test_unlike_chunkings_at_the_same_k_stand_in_the_verdict_line(goldset: Goldset, harbour: Harbour,
+                                                                  tmp_path: Path) -> None:
+    # B returns whole documents: more words at the same k.
+    golden.jsonl(tmp_path / "whole.jsonl", [
+        {"chunk_id": f"whole-{row['doc_id']}", "doc_id": row["doc_id"], "text": row["text"], "start": 0,
+         "end": len(row["text"])} for row in golden.documents()])
+    run = harbour.path.parent / "production.run"
+    corpus = load_set(harbour.published.path).corpus
+    assert corpus is not None
+    owners = {row["chunk_id"]: row["doc_id"] for row in corpus.chunks.to_pylist()}
+    lists: dict[str, list[str]] = {}
+    for line in run.read_text().splitlines():
+        question, _, chunk, *_ = line.split()
+        mine = lists.setdefault(question, [])
+        if f"whole-{owners[chunk]}" not in mine:
+            mine.append(f"whole-{owners[chunk]}")
+    (tmp_path / "b.run").write_text("".join(f"{question} Q0 {name} {rank} 1 b\n" for question, names in lists.items()
+                                            for rank, name in enumerate(names, 1)))
+    asked = ["compare", harbour.published.path, "--run", f"a={run}", "--run", f"b={tmp_path / 'b.run'}", "--k", "1"]
+    assert goldset(*asked).code == 3
+    done = goldset(*asked, "--chunks", f"b={tmp_path / 'whole.jsonl'}", "--json")
+    document = json.loads(done.out)
+    assert (done.code, document["verdict"]) == (6, "too_few_to_tell")
+    assert document["words_b"] > 1.25 * document["words_a"]
+    assert document["recall_b"] >= document["recall_a"]
+    assert document["warnings"][0].startswith("the systems serve ")
+    assert "; but the systems serve" in goldset(*asked, "--chunks", f"b={tmp_path / 'whole.jsonl'}").out
+    assert "no --run is called 'c'" in goldset(*asked, "--chunks", f"c={tmp_path / 'whole.jsonl'}").complaint
