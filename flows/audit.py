@@ -9,6 +9,7 @@ import click
 from prefect import flow
 
 from flows.tasks import note_table, note_text, prefect_runner, run_files, run_flow, show
+from goldset.cli.common import say_mapping
 from goldset.errors import ExitCode
 from goldset.formats.runs import read_run
 from goldset.formats.sets import load_set
@@ -23,9 +24,10 @@ def audit_flow(labelled: str, runs: dict[str, str], relevant_from: int | None = 
     """Audit a set; returns the overall verdict."""
 
     def step() -> Any:
+        gold = load_set(Path(labelled), relevant_from=relevant_from)
+        say_mapping(gold)
         tables = {name: read_run(Path(file), system=name) for name, file in runs.items()}
-        return audit_any(load_set(Path(labelled), relevant_from=relevant_from), tables, eval_k=eval_k,
-                         serving_k=serving_k)
+        return audit_any(gold, tables, eval_k=eval_k, serving_k=serving_k)
 
     outcome = prefect_runner("audit", step)
     text = outcome.text()

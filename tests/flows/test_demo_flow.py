@@ -65,7 +65,7 @@ def test_audit_and_recall_say_what_the_commands_say(story: tuple[Project, Ran], 
               project.run("-m", "goldset", "audit", SET, "--run", RUN, "--serving-k", "5")]
     assert audits[0] == audits[1]
     assert audits[0].code in (0, 1, 6)
-    assert audits[0].err == ""
+    assert audits[0].err == f"read {SET}: a published version of this project\n"
     recalls = [project.run("-m", "flows.recall", SET, "5", RUN, **server),
                project.run("-m", "goldset", "recall", SET, "--run", RUN, "--k", "5")]
     assert recalls[0] == recalls[1]
