@@ -1,14 +1,19 @@
-"""One embedding cache for the whole session: the same texts are not embedded again by every test that rebuilds."""
+"""What the whole session shares: one embedding cache, and in CI examples that do not change from run to run."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A gate must give the same answer twice; outside CI each run looks at new examples.
+settings.register_profile("ci", derandomize=True)
+if os.environ.get("CI"):
+    settings.load_profile("ci")
 
 
 @pytest.fixture(scope="session", autouse=True)
-def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
     """GOLDSET_CACHE for tests that do not set their own; what is set outside wins."""
-    return Path(os.environ.setdefault("GOLDSET_CACHE", str(tmp_path_factory.mktemp("cache"))))
+    os.environ.setdefault("GOLDSET_CACHE", str(tmp_path_factory.mktemp("cache")))
