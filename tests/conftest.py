@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -14,6 +15,6 @@ if os.environ.get("CI"):
 
 
 @pytest.fixture(scope="session", autouse=True)
-def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """GOLDSET_CACHE for tests that do not set their own; what is set outside wins."""
-    os.environ.setdefault("GOLDSET_CACHE", str(tmp_path_factory.mktemp("cache")))
+def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder in GOLDSET_CACHE; what is set outside wins. For tests whose commands run without the variable too."""
+    return Path(os.environ.setdefault("GOLDSET_CACHE", str(tmp_path_factory.mktemp("cache"))))
