@@ -34,6 +34,11 @@ class Ran:
     err: str
 
 
+def _listen_to_interrupts() -> None:
+    """A shell's background job inherits an ignored SIGINT, and so would everything that it starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Process:
     """A process in a group of its own, its streams in files."""
 
@@ -44,7 +49,8 @@ class Process:
         self._out, self._err = logs / f"{number:03}.out", logs / f"{number:03}.err"
         with self._out.open("w") as out, self._err.open("w") as err:
             self._process = subprocess.Popen([sys.executable, *arguments], cwd=cwd, env=env, stdin=subprocess.DEVNULL,
-                                             stdout=out, stderr=err, start_new_session=True)
+                                             stdout=out, stderr=err, start_new_session=True,
+                                             preexec_fn=_listen_to_interrupts)
         self.pid = self._process.pid
 
     @property
