@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -51,13 +49,10 @@ def test_ten_thousand_questions_by_a_hundred_with_evidence() -> None:
                      "evidence": [{"start": middle - 20, "end": middle + 20}], "weight": 1.0,
                      "twin_group": span["twin_group"]})
     gold = from_rows("gold", rows)
-    began = time.perf_counter()
     found = served(gold=gold, run=run, spans=made.spans, links=made.links, chunks=chunks)
-    seconds = time.perf_counter() - began
     assert found.schema == schema_of("deliveries")
     assert set(found.column("basis").to_pylist()) == {"evidence"}
     assert set(found.column("rank").to_pylist()) == {8}
-    assert seconds < 2, seconds  # measured 0.9 s on one of two shared cores
     # Monotone in k: a list that is cut delivers what the whole list delivers down to there, and nothing else.
     for k in (7, 8):
         cut = run.filter(pc.less_equal(run.column("rank"), k))
