@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,23 +37,6 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path.write_text(render_html("a set", audit_context(context), worst=worst_questions(context),
                                 bars=figures(context), before=steps), encoding="utf-8")
     return path
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    path = shutil.which("chromium") or shutil.which("chromium-browser")
-    if path is None:
-        message = "no chromium on this machine: apt-get install chromium, then these tests run"
-        if os.environ.get("GOLDSET_REQUIRE_BROWSER") == "1":
-            pytest.fail(message)
-        pytest.skip(message)
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with sync_api.sync_playwright() as driver:
-        found = driver.chromium.launch(executable_path=path, headless=True, args=[
-            "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-            "--disable-component-update", "--disable-sync"])
-        yield found
-        found.close()
 
 
 def test_a_thousand_questions_make_less_than_a_megabyte(page: Path) -> None:

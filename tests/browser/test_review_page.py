@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -49,28 +48,6 @@ PROGRAM = textwrap.dedent("""
     serve(ReviewStore(url), port=port, passages=Passages(spans=spans, documents=documents), search=found,
           title="Library", announce=lambda address: print(address, flush=True))
 """)
-
-
-def _chromium() -> str:
-    path = shutil.which("chromium") or shutil.which("chromium-browser")
-    if path is None:
-        message = "no chromium on this machine: apt-get install chromium, then these tests run"
-        if os.environ.get("GOLDSET_REQUIRE_BROWSER") == "1":
-            pytest.fail(message)
-        pytest.skip(message)
-    return path
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    path = _chromium()
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    with sync_api.sync_playwright() as driver:
-        found = driver.chromium.launch(executable_path=path, headless=True, args=[
-            "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-            "--disable-component-update", "--disable-sync"])
-        yield found
-        found.close()
 
 
 class Served:
