@@ -7,7 +7,6 @@ evidence.
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 from bisect import bisect_left, bisect_right
@@ -27,13 +26,13 @@ from goldset.schemas import from_rows  # noqa: E402
 from goldset.spans import canonical_spans, main_span, sentences  # noqa: E402
 from tests.benchmarks.survival import (  # noqa: E402
     EVIDENCE,
-    README,
     Bench,
     Chunking,
     cut,
     drawn,
     load_documents,
     load_evidence,
+    print_or_write,
 )
 
 READ = 10
@@ -162,22 +161,5 @@ def block(seed: int) -> str:
                                f"`python tests/benchmarks/carried.py --seed {seed} --write`\n")
 
 
-def main() -> int:
-    """Print the table, or write it into the README."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seed", type=int, required=True)
-    parser.add_argument("--write", action="store_true")
-    options = parser.parse_args()
-    made = block(options.seed)
-    print(made)
-    if options.write:
-        marked = re.compile(r"(<!-- generated: carried -->\n).*?(<!-- end -->)", re.DOTALL)
-        readme = README.read_text(encoding="utf-8")
-        if not marked.search(readme):
-            raise SystemExit("README.md has no block <!-- generated: carried -->")
-        README.write_text(marked.sub(lambda match: f"{match[1]}{made}{match[2]}", readme), encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(print_or_write("carried", __doc__, block))

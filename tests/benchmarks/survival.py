@@ -11,7 +11,7 @@ import json
 import math
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -265,22 +265,22 @@ def block(seed: int) -> str:
     return f"{text}\n\nN = {EVIDENCE} evidence ranges; `python tests/benchmarks/survival.py --seed {seed} --write`\n"
 
 
-def main() -> int:
-    """Print the table, or write it into the README."""
-    parser = argparse.ArgumentParser(description=__doc__)
+def print_or_write(name: str, about: str | None, make: Callable[[int], str]) -> int:
+    """The command line of a table by seed: print it, or write it into the README's block ``name``."""
+    parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
-    made = block(options.seed)
+    made = make(options.seed)
     print(made)
     if options.write:
-        marked = re.compile(r"(<!-- generated: survival -->\n).*?(<!-- end -->)", re.DOTALL)
+        marked = re.compile(rf"(<!-- generated: {name} -->\n).*?(<!-- end -->)", re.DOTALL)
         readme = README.read_text(encoding="utf-8")
         if not marked.search(readme):
-            raise SystemExit("README.md has no block <!-- generated: survival -->")
+            raise SystemExit(f"README.md has no block <!-- generated: {name} -->")
         README.write_text(marked.sub(lambda match: f"{match[1]}{made}{match[2]}", readme), encoding="utf-8")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(print_or_write("survival", __doc__, block))
