@@ -84,7 +84,7 @@ def reference() -> str:
     """configs/reference.toml: every key of every section, with its description and default."""
     from goldset.config import Config
 
-    lines = ["# Every key, with its meaning and default. Generated from goldset/config.py by `make docs`.",
+    lines = ["# Every key, with its meaning and default. Generated from goldset/config by `make docs`.",
              "# Keys without a default are required. Paths are relative to the configuration file.", ""]
     for name, field in Config.model_fields.items():
         if name == "base":

@@ -1,0 +1,63 @@
+"""[judge]: a class a kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from goldset.config.section import Section
+
+
+class Budget(Section):
+    """What the judge may spend in one rebuild; it stops before the next call."""
+
+    calls: int | None = Field(None, description="calls", ge=0)
+    tokens: int | None = Field(None, description="tokens, sent and received", ge=0)
+    cost: float | None = Field(None, description="in the currency of the prices", ge=0)
+
+
+class JudgeBase(Section):
+    """What all judges share."""
+
+    family: str = Field(description="judges and systems that share a model are not independent")
+    rubric: Path = Field(description="Markdown file with a version line")
+    budget: Budget = Field(Budget(), description="calls, tokens, cost")
+
+
+class SimilarityJudge(JudgeBase):
+    """Cosine of an encoder, declared weak. The threshold is computed from people's labels, never written."""
+
+    kind: Literal["similarity"]
+    model: str = Field(description="model name, folder, or package:<module>")
+    dtype: Literal["float32", "bfloat16", "auto"] = Field("float32", description="auto: bfloat16 where the CPU has it")
+    calibration: Path = Field(description="JSONL of question, passage, relevant: the threshold comes from it")
+
+
+class OpenAIJudge(JudgeBase):
+    """Any OpenAI-compatible server."""
+
+    kind: Literal["openai"]
+    base_url: str = Field(description="address of the API, e.g. http://127.0.0.1:8000/v1")
+    model: str = Field(description="model as the server calls it")
+    api_key_env: str | None = Field(None, description="environment variable that holds the key")
+    votes: int = Field(1, description="answers a pair", ge=1)
+    in_flight: int = Field(32, description="calls at the same time", ge=1)
+    timeout: float = Field(60.0, description="seconds a call", gt=0)
+    retries: int = Field(5, description="tries after the first, on 429, 5xx and time-outs", ge=0)
+    temperature: float | None = Field(0.0, description="null leaves it to the server")
+    seed: int | None = Field(None, description="sent where the server takes one")
+    max_tokens: int = Field(200, description="longest answer", ge=1)
+    price_prompt: float = Field(0.0, description="a million tokens sent", ge=0)
+    price_completion: float = Field(0.0, description="a million tokens received", ge=0)
+
+
+class ReplayJudge(JudgeBase):
+    """Recorded verdicts."""
+
+    kind: Literal["replay"]
+    path: Path = Field(description="JSONL of question_id, span_id, relevant")
+
+
+Judge = Annotated[SimilarityJudge | OpenAIJudge | ReplayJudge, Field(discriminator="kind")]
