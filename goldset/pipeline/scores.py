@@ -85,14 +85,15 @@ def _questions(count: int) -> str:
 
 
 def explain() -> str:
-    """The rules, and every measure with its formula and source."""
+    """The rules, every measure with its formula and source, and where METHODS is."""
     from goldset.metrics import MEASURES
+    from goldset.resources import resource
 
     lines = [RULES, "Measures:"]
     for measure in MEASURES.values():
         lines += textwrap.wrap(f"{measure.name}{'@k' if measure.cutoff else ''}: {measure.formula} ({measure.source})",
                                110, initial_indent="  ", subsequent_indent="      ")
-    return "\n".join(lines)
+    return "\n".join([*lines, f"Formulas, assumptions and examples: {resource('goldset/METHODS.md')}"])
 
 
 @dataclass(frozen=True)
