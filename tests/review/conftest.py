@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pytest
 
 from goldset.schemas import from_rows
 from goldset.text import content_hash, count_words, question_id, text_sha256
+from tests.review.house import House
 
 T0 = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 
@@ -112,3 +114,16 @@ def pool() -> Callable[..., tuple[pa.Table, pa.Table, pa.Table]]:
         return candidates(pairs), verdicts(said), cuts
 
     return build
+
+
+@pytest.fixture
+def house(make: Any, tmp_path: Path) -> Iterator[Callable[..., House]]:
+    built: list[House] = []
+
+    def build(**options: Any) -> House:
+        built.append(House(make, tmp_path, **options))
+        return built[-1]
+
+    yield build
+    for each in built:
+        each.store.close()

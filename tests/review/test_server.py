@@ -1,90 +1,19 @@
-"""The page's server: assignments, blindness, idempotence, refusals, tokens."""
+"""The page's server: assignments, evidence, idempotence, undo, search, later waves."""
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
+from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from goldset.errors import ExternalError, UsageError
-from goldset.review import Passages, ReviewService, ReviewStore, create_app, read_tokens, resolve, serve
+from goldset.review import Passages, ReviewService, ReviewStore, resolve
 from goldset.schemas import from_rows
-
-BLIND = ("verdict", "quote", "score", "rank", "system", "stratum", "reason", "positive", "rejection", "second",
-         "adjudication", "item_id", "span_id")
-TEXT = "Opening times differ. \U0001F4A9 We open at nine. The library closes at six. Bring a card."
-CUT = 40  # after the second sentence
-FIRST, LAST = f"d#0-{CUT}", f"d#{CUT}-{len(TEXT)}"
-
-
-class House:
-    """A served review of a few questions over one document."""
-
-    def __init__(self, make: Any, tmp_path: Path, *, reasons: tuple[str, ...] = ("positive", "rejection"),
-                 questions: int = 2, **service: Any) -> None:
-        self.docs = make.documents(d=TEXT, e="Elsewhere it says ten.", twin="Elsewhere it says ten.")
-        cuts = [("d", 0, CUT), ("d", CUT, len(TEXT)), ("e", 0, 22), ("twin", 0, 22)]
-        self.spans = make.spans(self.docs, cuts, {"twin#0-22": "e#0-22"})
-        self.questions = make.questions(*(f"when, number {n}?" for n in range(questions)))
-        ids = self.questions.column("question_id").to_pylist()
-        self.rows = [
-            {"item_id": f"{reason}-{n}-{s}", "question_id": q, "span_id": span, "campaign": "rebuild", "wave": 1,
-             "reason": reason, "stratum": "STRATUM", "stratum_size": 9, "u": 0.5, "order": 100 * n + 10 * k + s}
-            for n, q in enumerate(ids) for k, reason in enumerate(reasons)
-            for s, span in enumerate([FIRST, LAST])
-            if reason in ("second", "adjudication") or s == k]
-        self.url = f"sqlite:///{tmp_path / 'review.sqlite'}"
-        self.store = ReviewStore(self.url)
-        self.store.append_queue(from_rows("queue", self.rows))
-        self.store.set_passages(questions=self.questions, spans=self.spans, documents=self.docs)
-        self.now: datetime = make.t0
-        self.options = service
-        self.restart()
-
-    def restart(self, tokens: dict[str, str] | None = None) -> None:
-        self.service = ReviewService(self.store, clock=self.clock, reviewers=tuple(tokens or ()), **self.options)
-        self.app = create_app(self.service, tokens=tokens, title="Test")
-
-    def clock(self) -> datetime:
-        self.now += timedelta(seconds=1)
-        return self.now
-
-    def client(self, name: str) -> Any:
-        from fastapi.testclient import TestClient
-
-        client = TestClient(self.app, base_url="http://127.0.0.1:8765")
-        assert client.post("/enter", data={"who": name}).status_code == 200
-        return client
-
-    def labels(self) -> list[dict[str, Any]]:
-        rows: list[dict[str, Any]] = self.store.labels().to_pylist()
-        return rows
-
-
-@pytest.fixture
-def house(make: Any, tmp_path: Path) -> Iterator[Callable[..., House]]:
-    built: list[House] = []
-
-    def build(**options: Any) -> House:
-        built.append(House(make, tmp_path, **options))
-        return built[-1]
-
-    yield build
-    for each in built:
-        each.store.close()
-
-
-def body(item: dict[str, Any], answer: str, key: str = "key-00000001", sentences: Any = ()) -> dict[str, Any]:
-    text = item["passage"]["text"].encode("utf-16-le")
-    chosen = [item["passage"]["sentences"][i] for i in sentences]
-    return {"item": item["token"], "key": key, "edition": item["edition"], "answer": answer, "seconds": 4.5,
-            "sentences": [{"start": a, "end": b, "text": text[2 * a : 2 * b].decode("utf-16-le")} for a, b in chosen]}
+from tests.review.house import CUT, FIRST, LAST, TEXT, House, body
 
 
 def test_an_answer_is_stored_before_the_next_item_comes(house: Callable[..., House]) -> None:
@@ -260,27 +189,6 @@ def test_an_idle_question_goes_to_somebody_else(house: Callable[..., House]) -> 
     assert (reply.status_code, "gone to somebody else" in reply.json()["error"]) == (409, True)
 
 
-def test_nothing_that_would_bias_a_reader_reaches_the_browser(house: Callable[..., House]) -> None:
-    h = house(reasons=("positive", "rejection", "second", "adjudication"))
-    sent = []
-    for name in ("ada", "ben", "cleo"):
-        client = h.client(name)
-        sent.append(client.get("/").text)
-        while True:
-            reply = client.get("/api/next")
-            sent.append(reply.text)
-            item = reply.json()["item"]
-            if item is None:
-                break
-            assert (set(item), set(item["question"]), set(item["passage"])) == (
-                {"token", "edition", "question", "passage", "answer"}, {"token", "text", "need", "turns"},
-                {"title", "heading", "before", "after", "text", "sentences"})
-            sent.append(client.post("/api/answer", json=body(item, "no", key=f"{name}-{len(sent):08}")).text)
-    everything = " ".join(sent).lower()
-    assert [word for word in BLIND if re.search(rf"\b{word}\b", everything)] == []
-    assert all(row["item_id"] not in everything for row in h.rows)
-
-
 def test_search_finds_what_no_system_found(house: Callable[..., House], make: Any) -> None:
     docs = make.documents(d=TEXT, e="Elsewhere it says ten.", twin="Elsewhere it says ten.")
     spans = make.spans(docs, [("d", 0, CUT), ("d", CUT, len(TEXT)), ("e", 0, 22), ("twin", 0, 22)],
@@ -339,64 +247,6 @@ def test_the_queue_grows_when_a_reader_has_nothing_left(house: Callable[..., Hou
     assert done["item"] is None
     assert waves == [1, 2]
     assert h.store.passage(LAST).text == TEXT[CUT:]  # stored with its item, for the other servers
-
-
-def test_a_stranger_gets_nothing(house: Callable[..., House]) -> None:
-    from fastapi.testclient import TestClient
-
-    h = house()
-    h.restart({"ada": "token-of-ada-1"})
-    client = TestClient(h.app, base_url="http://127.0.0.1")
-    assert "Your token" in client.get("/").text
-    assert client.get("/api/next").status_code == 401
-    assert client.post("/api/answer", json={}).status_code in (401, 422)
-    assert client.post("/enter", data={"who": "ada"}).status_code == 401
-    assert client.post("/enter", data={"who": "token-of-ada-1"}).status_code == 200
-    assert client.get("/api/next").status_code == 200
-    assert "ada" in client.get("/").text
-    client.post("/leave")
-    assert client.get("/api/next").status_code == 401
-    # A foreign page that points its own name at this machine.
-    assert TestClient(h.app, base_url="http://evil.example").get("/").status_code == 403
-
-
-def test_headers_allow_nothing_from_elsewhere(house: Callable[..., House]) -> None:
-    client = house().client("ada")
-    reply = client.get("/")
-    assert "default-src 'none'" in reply.headers["content-security-policy"]
-    assert re.findall(r'(?:src|href)="(?!/static/)', reply.text) == []
-    assert client.get("/static/review.js").status_code == 200
-    assert "https://" not in client.get("/static/review.js").text + client.get("/static/review.css").text
-
-
-def test_another_address_demands_tokens(house: Callable[..., House]) -> None:
-    with pytest.raises(UsageError, match=r"host '0.0.0.0' .*GOLDSET_REVIEW_TOKENS=name:token"):
-        serve(house().store, host="0.0.0.0", port=0)
-
-
-def test_a_taken_port_is_named(house: Callable[..., House]) -> None:
-    import socket
-
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        with pytest.raises(ExternalError, match=rf"127.0.0.1:{port}: cannot listen there .*--port"):
-            serve(house().store, port=port)
-
-
-def test_tokens_from_file_and_environment(tmp_path: Path) -> None:
-    path = tmp_path / "tokens"
-    path.write_text("ada: aaaaaaaaaaaa\n\nben:bbbbbbbbbbbb\n", encoding="utf-8")
-    assert read_tokens(path) == {"ada": "aaaaaaaaaaaa", "ben": "bbbbbbbbbbbb"}
-    assert read_tokens(None, "cleo:cccccccccccc,") == {"cleo": "cccccccccccc"}
-    assert read_tokens() == {}
-    for text, message in (("ada:short", "line 1: expected name:token with a token of at least 12"),
-                          ("ada:aaaaaaaaaaaa\nben:aaaaaaaaaaaa", "line 2: the name 'ben' or its token appears twice")):
-        path.write_text(text, encoding="utf-8")
-        with pytest.raises(UsageError, match=message) as caught:
-            read_tokens(path)
-        assert "aaaaaaaaaaaa" not in str(caught.value)
 
 
 def test_the_answer_of_ten_thousand_items_is_quick(make: Any, tmp_path: Path) -> None:
