@@ -13,6 +13,9 @@ from pathlib import Path
 import pytest
 
 from goldset.cli import COMMANDS
+from tests.cli.conftest import beir
+
+__all__ = ["beir"]
 
 HEAVY = {"pandas", "pyarrow", "numpy", "scipy", "torch", "faiss", "prefect", "sentence_transformers", "pydantic"}
 NEVER_IN_AUDIT = {"torch", "faiss", "prefect", "sentence_transformers", "scipy.stats", "openai", "fastapi",
@@ -29,21 +32,6 @@ def _modules(*arguments: str) -> tuple[set[str], str]:
     code_, modules = json.loads(loaded)
     assert code_ in (0, 1, 6), done.stderr
     return set(modules), out
-
-
-@pytest.fixture
-def beir(tmp_path: Path) -> Path:
-    """Ten questions over twenty passages, and a run that finds each answer at rank 1."""
-    folder = tmp_path / "set"
-    (folder / "qrels").mkdir(parents=True)
-    passages = [{"_id": f"d{i}", "title": "", "text": f"The part number {i} weighs {i} grams."} for i in range(20)]
-    queries = [{"_id": f"q{i}", "text": f"weight of part {i}"} for i in range(10)]
-    for name, rows in (("corpus", passages), ("queries", queries)):
-        (folder / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (folder / "qrels" / "test.tsv").write_text(
-        "query-id\tcorpus-id\tscore\n" + "".join(f"q{i}\td{i}\t1\n" for i in range(10)))
-    (tmp_path / "a.run").write_text("".join(f"q{i} Q0 d{i} 1 9.0 a\n" for i in range(10)))
-    return folder
 
 
 def test_help_loads_click_and_nothing_heavy() -> None:
@@ -65,13 +53,13 @@ def test_help_is_quick() -> None:
 @pytest.mark.parametrize("command", ["audit", "recall"])
 def test_audit_and_recall_load_no_model_and_no_server(command: str, beir: Path) -> None:
     extra = ["--k", "5"] if command == "recall" else []
-    modules, out = _modules(command, str(beir), "--run", f"a={beir.parent / 'a.run'}", *extra, "--json")
+    modules, out = _modules(command, str(beir), "--run", f"a={beir / 'good.run'}", *extra, "--json")
     assert not NEVER_IN_AUDIT & modules
     assert json.loads(out)["schema"] == f"goldset.{command}/1"
 
 
 def test_recall_of_a_set_with_ids_does_without_pandas_and_scipy(beir: Path) -> None:
-    modules, out = _modules("recall", str(beir), "--run", f"a={beir.parent / 'a.run'}", "--k", "5", "--json")
+    modules, out = _modules("recall", str(beir), "--run", f"a={beir / 'good.run'}", "--k", "5", "--json")
     assert "pandas" not in modules
     assert json.loads(out)["schema"] == "goldset.recall/1"
 
