@@ -81,6 +81,15 @@ def quote_key(text: str) -> str:
     return _squeeze(unicodedata.normalize("NFKC", text).translate(_QUOTES).casefold())
 
 
+def standing_alone(pattern: str) -> re.Pattern[str]:
+    """A pattern that matches only where no letter or digit touches the match; case does not count.
+
+    Scripts without spaces may touch it: there a code stands between characters as a word elsewhere between spaces.
+    """
+    touching = rf"[^\W{_UNSPACED}]"
+    return re.compile(rf"(?<!{touching})(?:{pattern})(?!{touching})", re.IGNORECASE)
+
+
 def canonical_json(value: Any) -> str:
     """JSON with sorted keys and no spaces: the same value gives the same text. NaN is refused."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)

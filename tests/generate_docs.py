@@ -148,7 +148,8 @@ def _placeholder(annotation: Any) -> str:
         return "…"
     if get_origin(annotation) in (tuple, list):
         return "[…]"
-    return "{…}" if _models(annotation) and get_origin(annotation) is not types.UnionType else '"…"'
+    table = get_origin(annotation) is dict or (_models(annotation) and get_origin(annotation) is not types.UnionType)
+    return "{…}" if table else '"…"'
 
 
 def _toml(value: Any) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from goldset.config.section import Section
+from goldset.text import standing_alone
 
 
 class Budget(Section):
@@ -53,6 +55,38 @@ class OpenAIJudge(JudgeBase):
     price_completion: float = Field(0.0, description="a million tokens received", ge=0)
 
 
+class RuleJudge(JudgeBase):
+    """Exact values: the same error code, part number or date. Without one, people read the pair."""
+
+    kind: Literal["rule"]
+    patterns: dict[str, tuple[str, ...]] = Field(
+        min_length=1, description="kind of value -> regular expression, or a list, e.g. {error = 'e-?(\\d{4})'}; its "
+                                  "groups, else the whole match, are the value; case does not count")
+
+    @field_validator("patterns", mode="before")
+    @classmethod
+    def _lists(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        return {kind: (value,) if isinstance(value, str) else value for kind, value in given.items()}
+
+    @field_validator("patterns")
+    @classmethod
+    def _usable(cls, patterns: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+        for kind, texts in patterns.items():
+            if not texts:
+                raise ValueError(f"'{kind}' has no pattern; write a regular expression, e.g. 'e-?(\\d{{4}})'")
+            for text in texts:
+                try:
+                    matches_nothing = standing_alone(text).search("")
+                except re.error as error:
+                    raise ValueError(f"'{kind}': {text!r} is no regular expression ({error}); mend it") from error
+                if matches_nothing:
+                    raise ValueError(f"'{kind}': {text!r} matches the empty text, so every text would have that value; "
+                                     "write what a value must hold")
+        return patterns
+
+
 class ReplayJudge(JudgeBase):
     """Recorded verdicts."""
 
@@ -60,4 +94,4 @@ class ReplayJudge(JudgeBase):
     path: Path = Field(description="JSONL of question_id, span_id, relevant")
 
 
-Judge = Annotated[SimilarityJudge | OpenAIJudge | ReplayJudge, Field(discriminator="kind")]
+Judge = Annotated[SimilarityJudge | OpenAIJudge | RuleJudge | ReplayJudge, Field(discriminator="kind")]

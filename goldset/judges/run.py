@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from goldset.config import Budget, Config, OpenAIJudge, SimilarityJudge
+from goldset.config import Budget, Config, OpenAIJudge, RuleJudge, SimilarityJudge
 from goldset.errors import DataError
 from goldset.judges.base import Desk, Judge, Pair
 from goldset.judges.meter import Meter
@@ -46,6 +46,10 @@ def build_judge(*, config: Config, cache: Path, store: VerdictStore) -> Judge:
         from goldset.judges.prompt import load_prompt
 
         return ChatJudge(section, rubric, load_prompt(), store)
+    if isinstance(section, RuleJudge):
+        from goldset.judges import rules
+
+        return rules.ValueJudge(section.patterns, section.family, rubric)
     from goldset.judges.replay import ReplayJudge
 
     return ReplayJudge(config.path(section.path), section.family, rubric)
