@@ -108,7 +108,8 @@ def test_a_rejection_needs_a_differing_value_and_nothing_that_agrees(asked: Any,
 def test_whatever_can_change_a_verdict_is_in_its_key(pair: Pair) -> None:
     base = judge()
     parts = ("question", "need", "passage", "heading", "before", "after")
-    others = [replace(pair, **{name: "E1042"}) for name in parts]
+    changes: list[dict[str, Any]] = [{name: "E1042"} for name in parts]
+    others = [replace(pair, **change) for change in changes]
     keys = [base.fingerprint(one) for one in (pair, *others, replace(pair, turns=()))]
     keys += [judge(error=[r"e(\d{4})"]).fingerprint(pair),
              ValueJudge(PATTERNS, "rules", parse_rubric("version: 1.1\nOther.", "r")).fingerprint(pair)]
