@@ -20,13 +20,13 @@ def command() -> None:
 @json_option
 def calibrate(config_path: Path, as_json: bool) -> None:
     """Compute the judge's threshold from people's labels, where it has one, and show what it rests on."""
-    from goldset.config import load_config
+    from goldset.config import ThresholdJudge, load_config
     from goldset.errors import UsageError
     from goldset.judges import VerdictStore, build_judge
     from goldset.store import Workspace
 
     config = load_config(config_path)
-    if config.judge.kind != "similarity":
+    if not isinstance(config.judge, ThresholdJudge):
         raise UsageError(f"[judge] kind = \"{config.judge.kind}\" answers yes or no and has no threshold to calibrate; "
                          "'goldset judge card' measures it against people")
     workspace = Workspace(config.workspace).open()
@@ -40,7 +40,8 @@ def calibrate(config_path: Path, as_json: bool) -> None:
     result(f"{info['judge_id']}\n  threshold {info['threshold']:.4f} from {found['tp'] + found['fn']} relevant and "
            f"{found['fp'] + found['tn']} other pairs\n  in that sample: sensitivity "
            f"{found['sensitivity_in_sample']:.2f}, specificity {found['specificity_in_sample']:.2f}\n"
-           "  declared weak: people read its positives and a sample of its rejections")
+           f"  {'declared weak: ' if info['declared_weak'] else ''}people read its positives and a sample of its "
+           "rejections")
 
 
 @command.command("card")

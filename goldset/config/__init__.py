@@ -14,7 +14,17 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from goldset.config.corpus import ChunkerConfig, ChunkSource, CorpusConfig, DocumentSource
-from goldset.config.judge import Budget, Judge, JudgeBase, OpenAIJudge, ReplayJudge, RuleJudge, SimilarityJudge
+from goldset.config.judge import (
+    Budget,
+    CrossEncoderJudge,
+    Judge,
+    JudgeBase,
+    OpenAIJudge,
+    ReplayJudge,
+    RuleJudge,
+    SimilarityJudge,
+    ThresholdJudge,
+)
 from goldset.config.questions import LogSource, QuestionsConfig
 from goldset.config.section import Section
 from goldset.config.systems import (
@@ -30,10 +40,10 @@ from goldset.errors import ConfigError, nearest
 from goldset.explain import explain
 
 __all__ = [
-    "BM25System", "Budget", "ChunkSource", "ChunkerConfig", "Config", "CorpusConfig", "DenseSystem", "DocumentSource",
-    "HttpSystem", "HybridSystem", "Judge", "JudgeBase", "LogSource", "OpenAIJudge", "PoolConfig", "ProjectConfig",
-    "PythonSystem", "QuestionsConfig", "ReplayJudge", "ReviewConfig", "RuleJudge", "RunSystem", "ScoringConfig",
-    "Section", "SimilarityJudge", "System", "load_config",
+    "BM25System", "Budget", "ChunkSource", "ChunkerConfig", "Config", "CorpusConfig", "CrossEncoderJudge",
+    "DenseSystem", "DocumentSource", "HttpSystem", "HybridSystem", "Judge", "JudgeBase", "LogSource", "OpenAIJudge",
+    "PoolConfig", "ProjectConfig", "PythonSystem", "QuestionsConfig", "ReplayJudge", "ReviewConfig", "RuleJudge",
+    "RunSystem", "ScoringConfig", "Section", "SimilarityJudge", "System", "ThresholdJudge", "load_config",
 ]
 
 

@@ -27,14 +27,35 @@ class JudgeBase(Section):
     rubric: Path = Field(description="Markdown file with a version line")
     budget: Budget = Field(Budget(), description="calls, tokens, cost")
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """Files whose content can change a verdict, the rubric's left out."""
+        return ()
 
-class SimilarityJudge(JudgeBase):
+
+class ThresholdJudge(JudgeBase):
+    """A judge that scores. The threshold is computed from people's labels, never written."""
+
+    model: str = Field(description="model name, folder, or package:<module>")
+    calibration: Path = Field(description="JSONL of question, passage, relevant: the threshold comes from it")
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The labels behind the threshold."""
+        return (self.calibration,)
+
+
+class SimilarityJudge(ThresholdJudge):
     """Cosine of an encoder, declared weak. The threshold is computed from people's labels, never written."""
 
     kind: Literal["similarity"]
-    model: str = Field(description="model name, folder, or package:<module>")
     dtype: Literal["float32", "bfloat16", "auto"] = Field("float32", description="auto: bfloat16 where the CPU has it")
-    calibration: Path = Field(description="JSONL of question, passage, relevant: the threshold comes from it")
+
+
+class CrossEncoderJudge(ThresholdJudge):
+    """A model that reads question and passage together, on the CPU. The threshold is computed, never written."""
+
+    kind: Literal["cross_encoder"]
 
 
 class OpenAIJudge(JudgeBase):
@@ -93,5 +114,11 @@ class ReplayJudge(JudgeBase):
     kind: Literal["replay"]
     path: Path = Field(description="JSONL of question_id, span_id, relevant")
 
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The recorded verdicts."""
+        return (self.path,)
 
-Judge = Annotated[SimilarityJudge | OpenAIJudge | RuleJudge | ReplayJudge, Field(discriminator="kind")]
+
+Judge = Annotated[SimilarityJudge | CrossEncoderJudge | OpenAIJudge | RuleJudge | ReplayJudge,
+                  Field(discriminator="kind")]

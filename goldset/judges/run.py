@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from goldset.config import Budget, Config, OpenAIJudge, RuleJudge, SimilarityJudge
+from goldset.config import Budget, Config, CrossEncoderJudge, OpenAIJudge, RuleJudge, SimilarityJudge
 from goldset.errors import DataError
 from goldset.judges.base import Desk, Judge, Pair
 from goldset.judges.meter import Meter
 from goldset.judges.rubric import load_rubric
 from goldset.judges.store import VerdictStore
 from goldset.judges.verdict import Verdict
+from goldset.model_files import located
 from goldset.progress import progress
 from goldset.schemas import from_rows
 
@@ -38,9 +39,15 @@ def build_judge(*, config: Config, cache: Path, store: VerdictStore) -> Judge:
         from goldset.encoder import load_encoder
         from goldset.judges.similarity import CosineJudge
 
-        encoder = load_encoder(section.model, dtype=section.dtype, cache=cache)
+        encoder = load_encoder(located(section.model, config.base), dtype=section.dtype, cache=cache)
         return CosineJudge(encoder, model=section.model, family=section.family, rubric=rubric,
                            calibration=config.path(section.calibration))
+    if isinstance(section, CrossEncoderJudge):
+        from goldset.judges import cross_encoder
+
+        return cross_encoder.CrossEncoderJudge(
+            cross_encoder.CrossScorer(located(section.model, config.base)), model=section.model, family=section.family,
+            rubric=rubric, calibration=config.path(section.calibration))
     if isinstance(section, OpenAIJudge):
         from goldset.judges.chat import ChatJudge
         from goldset.judges.prompt import load_prompt

@@ -202,17 +202,15 @@ def _judge(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, di
 
 
 def _judge_settings(config: Config) -> list[Any]:
-    from goldset.judges import instrument_version
+    from goldset.judges import instrument_version, model_version
 
-    encoder = _encoder_settings(config, config.judge) if isinstance(config.judge, SimilarityJudge) else None
-    return [config.judge.model_dump(mode="json", exclude={"budget"}), encoder, instrument_version()]
+    judge = config.judge
+    model = _encoder_settings(config, judge) if isinstance(judge, SimilarityJudge) else model_version(config)
+    return [judge.model_dump(mode="json", exclude={"budget"}), model, instrument_version()]
 
 
 def _judge_files(config: Config) -> list[Path]:
-    judge = config.judge
-    extra = [judge.calibration] if isinstance(judge, SimilarityJudge) else []
-    extra += [judge.path] if judge.kind == "replay" else []
-    return [config.path(path) for path in [judge.rubric, *extra]]
+    return [config.path(path) for path in (config.judge.rubric, *config.judge.files)]
 
 
 def _queue(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, dict[str, Any]]:
