@@ -27,14 +27,16 @@ WINDOW = 48
 
 def _save(folder: Path, *, outputs: int = 1, seed: int = 4, head: bool = True) -> Path:
     import torch
-    from transformers import BertConfig, BertForSequenceClassification, BertModel, BertTokenizerFast
+    from transformers import BertConfig, BertForSequenceClassification, BertModel, BertTokenizer
 
     folder.mkdir()
     (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]))
-    BertTokenizerFast(str(folder / "vocab.txt"), model_max_length=WINDOW).save_pretrained(folder)
+    BertTokenizer(str(folder / "vocab.txt"), model_max_length=WINDOW).save_pretrained(folder)
     torch.manual_seed(seed)
-    config = BertConfig(vocab_size=5 + len(WORDS), hidden_size=32, num_hidden_layers=1, num_attention_heads=2,
-                        intermediate_size=32, max_position_embeddings=WINDOW, num_labels=outputs, initializer_range=1.0)
+    shape: dict[str, Any] = {
+        "vocab_size": 5 + len(WORDS), "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2,
+        "intermediate_size": 32, "max_position_embeddings": WINDOW, "num_labels": outputs, "initializer_range": 1.0}
+    config = BertConfig(**shape)
     (BertForSequenceClassification(config) if head else BertModel(config)).save_pretrained(folder)
     return folder
 
