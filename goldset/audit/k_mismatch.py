@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from goldset.audit.context import Context
 from goldset.audit.verdicts import LIMITS, finding
+from goldset.stats.curves import k_star, k_star_ends
 from goldset.text import content_hash
-
-RESAMPLES = 1000
-
-
-def true_k(curve: Mapping[int, float], headline: float) -> int | None:
-    """Smallest k of a recall curve that reaches the headline; None if no k of the curve does (k*)."""
-    return next((k for k in sorted(curve) if curve[k] >= headline - 1e-12), None)
 
 
 def k_word(eval_k: int | None, serving_k: int | None) -> str:
@@ -173,25 +165,20 @@ def _unmeasured(context: Context, subject: str, word: str, said: str, eval_k: in
 
 
 def _star(context: Context, system: str, headline: float) -> str:
-    """k* with its interval from the bootstrapped curve (questions resampled, seeded)."""
+    """k* with its ends, as recall takes it: confirmed gold, questions by their draws, clusters resampled (seeded)."""
     frame, depth = context.delivered(system), context.depth(system)
+    frame = frame[context.gold_table.column("weight").to_numpy() == 1.0]
     codes, questions = frame["question_id"].factorize()
-    counts = np.bincount(codes, minlength=len(questions))
-    curve = np.zeros((len(questions), depth + 1))
     inside = frame["strict"].to_numpy() <= depth
-    np.add.at(curve, (codes[inside], frame["strict"].to_numpy()[inside].astype(np.int64)), 1 / counts[codes[inside]])
-    curve = curve.cumsum(axis=1)
+    owner, rank = codes[inside], frame["strict"].to_numpy()[inside].astype(np.int64)
+    curve = np.zeros((len(questions), depth))
+    np.add.at(curve, (owner, rank - 1), 1 / np.bincount(codes)[owner])
+    draws = np.array([context.draws.get(question, 1) for question in questions], np.float64)
+    unit = np.unique([context.clusters.get(question, question) for question in questions], return_inverse=True)[1]
+    num = np.zeros((int(unit.max()) + 1, depth))
+    np.add.at(num, unit, curve.cumsum(axis=1) * draws[:, None])
+    den = np.bincount(unit, draws).astype(np.float64)
+    here = k_star(dict(enumerate((num.sum(axis=0) / den.sum()).tolist(), 1)), headline)
     seed = int(content_hash("k_star", sorted(questions), headline)[:8], 16)
-    even = np.full(len(questions), 1 / len(questions))
-    drawn = np.random.default_rng(seed).multinomial(len(questions), even, RESAMPLES)
-    stars = sorted(_reach(row, headline, depth) for row in drawn @ curve / len(questions))
-    low, high = stars[round(0.025 * RESAMPLES)], stars[round(0.975 * RESAMPLES) - 1]
-    here = _reach(curve.mean(axis=0), headline, depth)
-    names = [f"> {depth}" if k > depth else str(k) for k in (here, low, high)]
-    return f"{names[0]} (95 % {names[1]} to {names[2]})"
-
-
-def _reach(curve: npt.NDArray[np.float64], headline: float, depth: int) -> int:
-    found = true_k(dict(enumerate(curve[1:].tolist(), 1)), headline)
-    return depth + 1 if found is None else found
-
+    low, high = k_star_ends(num, den, headline, seed=seed)
+    return f"{here} (95 % {low} to {high})"

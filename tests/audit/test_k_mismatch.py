@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from goldset.audit import audit_set
-from goldset.audit.k_mismatch import KMismatch, k_word, true_k
+from goldset.audit.k_mismatch import KMismatch, k_word
 from goldset.errors import UsageError
 from goldset.formats.sets import LabelledSet
 
 MakeSet = Callable[..., LabelledSet]
 MakeRun = Callable[..., pa.Table]
-
-# STATISTICS 13, oracle 26.
-CURVE = {1: 0.42, 3: 0.61, 5: 0.70, 8: 0.76, 10: 0.79, 20: 0.88, 50: 0.94}
-
-
-@pytest.mark.parametrize(("headline", "k"), [(0.94, 50), (0.79, 10), (0.95, None)])
-def test_true_k(headline: float, k: int | None) -> None:
-    assert true_k(CURVE, headline) == k
-
 
 @pytest.mark.parametrize(("eval_k", "serving_k", "word"), [
     (10, 3, "mismatch"), (3, 10, "mismatch_below"), (5, 5, "equal"), (None, 5, "not_measured"),
@@ -63,6 +55,24 @@ def test_flattering_mismatch_fails_with_gap_and_recall_at_each(measured: Measure
     assert row["remedy"] == "quote recall@3 (0.400)"
     assert rows["production", "recall@3"]["measured"] == pytest.approx(0.4)
     assert rows["production", "recall@10"]["measured"] == pytest.approx(0.8)
+
+
+def test_the_k_of_the_headline_counts_questions_as_often_as_they_were_drawn(make_set: MakeSet,
+                                                                            make_run: MakeRun) -> None:
+    # Ten questions drawn nine times with gold at rank 1, ten drawn once with gold at rank 10: recall is 90/100 from
+    # k = 1 on, and 1 from k = 10 on. Unweighted it would be 1/2 until k = 9.
+    names = [f"q{i:02}" for i in range(20)]
+    labelled = make_set({name: [f"{name}-{1 if i < 10 else 10}"] for i, name in enumerate(names)},
+                        questions={name: f"question {name}" for name in names})
+    assert labelled.questions is not None
+    place = labelled.questions.schema.get_field_index("draws")
+    drawn = labelled.questions.set_column(place, labelled.questions.schema.field(place), [[9] * 10 + [1] * 10])
+    run = make_run("production", {name: [f"{name}-{rank}" for rank in range(1, 21)] for name in names})
+    table = audit_set(replace(labelled, questions=drawn), {"production": run}, checks=[KMismatch()], eval_k=5,
+                      serving_k=3)
+    (row,) = [row for row in table.to_pylist() if row["reason"] == "mismatch"]
+    assert "recall@5 is 0.900, recall@3 is 0.900" in row["message"]
+    assert "0.900 is true at k = 1 (95 % " in row["message"]
 
 
 def test_the_other_direction_warns(measured: Measured) -> None:
