@@ -17,6 +17,7 @@ from goldset.formats.sets import LabelledSet
 MakeSet = Callable[..., LabelledSet]
 MakeRun = Callable[..., pa.Table]
 
+
 @pytest.mark.parametrize(("eval_k", "serving_k", "word"), [
     (10, 3, "mismatch"), (3, 10, "mismatch_below"), (5, 5, "equal"), (None, 5, "not_measured"),
     (5, None, "not_measured")])
