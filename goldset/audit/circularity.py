@@ -13,7 +13,6 @@ from scipy.special import bdtr
 from goldset.audit.context import Context, percent
 from goldset.audit.verdicts import LIMITS, finding
 from goldset.stats.intervals import clopper_lower, clopper_pearson, clopper_upper
-from goldset.stats.missed import at_most
 
 CUTS = (5, 10, 15, 20, 25, 30, 50, 100)
 
@@ -86,10 +85,8 @@ class Probed:
 
     @property
     def one_sided(self) -> bool:
-        """Whether they are, and more so than inside the cut (Fisher's exact test): somebody looked there only."""
-        found = self.found_outside + self.found_inside
-        return self.missed and (not self.inside or at_most(self.found_inside, found, self.inside,
-                                                           self.inside + self.outside) < LIMITS.alpha)
+        """Whether they are, and more often than inside the cut, as where labels were looked for inside only."""
+        return self.missed and self.found_outside * self.inside >= self.found_inside * self.outside
 
 
 @dataclass(frozen=True)
@@ -233,8 +230,8 @@ def _sentence(word: str, head: str, system: str, evidence: Evidence, cut: int) -
 
 def _said(probed: Probed, system: str, cut: int) -> str:
     inside = f", {probed.found_inside} of {probed.inside} inside it" if probed.inside else ""
-    return (f"of the unlabelled results that people read, {probed.found_outside} of {probed.outside} outside {system}'s "
-            f"top {cut} answer after all (at least {percent(probed.low)}){inside}")
+    return (f"of the unlabelled results that people read, {probed.found_outside} of {probed.outside} outside "
+            f"{system}'s top {cut} answer after all (at least {percent(probed.low)}){inside}")
 
 
 def _probed(context: Context, system: str, cut: int) -> Probed | None:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from goldset.config import Config, load_config
 from goldset.formats.sets import LabelledSet
 from goldset.pipeline import story
-from goldset.pipeline.checks import audit_any, split_runs
+from goldset.pipeline.checks import Given, audit_any, split_runs
 from goldset.pipeline.corrections import corrections
 from goldset.pipeline.people import open_review, publish, replay_review
 from goldset.pipeline.runner import Runner, Say, plain, rebuild, silent
@@ -54,7 +54,7 @@ def tell(*, keep: str | Path | None = None, runner: Runner = plain, say: Say = s
     show(story.heading(1, "The old set, as teams build them"))
     show(story.opening(old, config))
     outcome = runner("audit-old-set", lambda: audit_any(
-        old, old_runs, logs=resource("data/demo/queries.jsonl"), logs_text="q", eval_k=evaluated,
+        old, old_runs, given=Given(logs=resource("data/demo/queries.jsonl"), logs_text="q"), eval_k=evaluated,
         retrieve_k=scoring.retrieved_k, serving_k=served, families={scoring.system: config.family(scoring.system)}))
     outcome.write_html(folder / "old-set.html")
     show(f"\n{outcome.brief()}")

@@ -112,8 +112,8 @@ def _plan(context: Context) -> dict[str, Any]:
 def _read(path: Path) -> dict[str, Any]:
     plan: dict[str, Any] = read_json(path)
     if plan.get("schema") != SCHEMA:
-        raise DataError(f"{path}: schema '{plan.get('schema')}' where '{SCHEMA}' was expected; name another folder with "
-                        "--probe DIR")
+        raise DataError(f"{path}: schema '{plan.get('schema')}' where '{SCHEMA}' was expected; name another folder "
+                        "with --probe DIR")
     return plan
 
 

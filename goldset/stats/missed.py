@@ -15,7 +15,7 @@ def _log_choose(n: Floats, k: Floats) -> Floats:
     return result
 
 
-def at_most(x: int, missed: int, n: int, total: int) -> float:
+def _at_most(x: int, missed: int, n: int, total: int) -> float:
     """P(X <= x) where ``n`` of ``total`` pairs are drawn and ``missed`` of them are relevant."""
     low, high = max(0, n - (total - missed)), min(n, missed)
     if x >= high:
@@ -41,7 +41,7 @@ def missed_interval(x: int, n: int, total: int, *, level: float = LEVEL) -> Inte
     first, last = least, most
     while first < last:
         middle = (first + last) // 2
-        if 1 - at_most(x - 1, middle, n, total) > tail:
+        if 1 - _at_most(x - 1, middle, n, total) > tail:
             last = middle
         else:
             first = middle + 1
@@ -49,7 +49,7 @@ def missed_interval(x: int, n: int, total: int, *, level: float = LEVEL) -> Inte
     first, last = least, most
     while first < last:
         middle = (first + last + 1) // 2
-        if at_most(x, middle, n, total) > tail:
+        if _at_most(x, middle, n, total) > tail:
             first = middle
         else:
             last = middle - 1
