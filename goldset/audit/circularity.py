@@ -230,7 +230,7 @@ def _sentence(word: str, head: str, system: str, evidence: Evidence, cut: int) -
 
 def _said(probed: Probed, system: str, cut: int) -> str:
     inside = f", {probed.found_inside} of {probed.inside} inside it" if probed.inside else ""
-    return (f"of the unlabelled results that people read, {probed.found_outside} of {probed.outside} outside "
+    return (f"of the unlabelled results that were probed, {probed.found_outside} of {probed.outside} outside "
             f"{system}'s top {cut} answer after all (at least {percent(probed.low)}){inside}")
 
 

@@ -49,7 +49,7 @@ def _aged(context: Context) -> list[dict[str, Any]]:
     named = f"; first {what}: question '{first[0]}', passage '{first[1]}'{context.place(*first)}" if first else ""
     share = len(lost) / n
     word = "outdated" if share > LIMITS.stale_fail else "aged" if lost else "moved" if aged.moved else "current"
-    effect = {"outdated": ": most of what a number on this set means has to be looked at again",
+    effect = {"outdated": ": what a number on this set says of these documents, nobody knows",
               "aged": ": whether these still answer, nobody has read",
               "moved": ": the text is there, at another place", "current": ""}[word]
     return [finding("integrity", "staleness", word, n=n, measured=share, threshold=LIMITS.stale_fail,
@@ -70,7 +70,7 @@ def _ceilings(context: Context) -> list[dict[str, Any]]:
         if value < 1:
             rows.append(finding("integrity", "all", f"ceiling@{k}", n=len(context.gold_count), measured=value,
                                 message=f"A perfect system reaches recall@{k} {value:.3f} on this set: some questions "
-                                        f"have more than {k} gold passages, or gold that does not resolve."))
+                                        f"have more gold than {k}, or gold that does not resolve."))
     return rows
 
 
@@ -133,8 +133,8 @@ def _twice(context: Context) -> list[dict[str, Any]]:
         rows.append(finding(
             "integrity", "all", "overlap", n=len(context.gold), measured=len(overlaps),
             threshold=LIMITS.overlap,
-            message=f"{plural(len(overlaps), 'gold passage')} share {LIMITS.overlap} or more characters with another "
-                    f"gold passage of the same question (first: question '{question}', '{span}' and '{other}'"
+            message=f"{plural(len(overlaps), 'gold passage')} with {LIMITS.overlap} or more characters in common with "
+                    f"another gold passage of the same question (first: question '{question}', '{span}' and '{other}'"
                     f"{context.place(question, span)}): one answer counts twice."))
     return rows
 

@@ -74,7 +74,7 @@ def command(labelled: Path | None, qrels: Path | None, questions: Path | None, c
             raise UsageError(f"{flag}: name its folder with --probe DIR")
     earlier = read_audit_json(baseline) if baseline else None
     config = load_config(config_path) if config_path else None
-    gold = open_set(labelled, qrels, questions, corpus, relevant_from, labels)
+    gold = open_set(labelled, qrels, questions, corpus, relevant_from, labels, contradictions=True)
     beside = Given(logs=logs, logs_text=logs_text, reference=reference, served_log=served_log,
                    served_field=served_field, documents=documents, config=config)
     outcome = audit_any(gold, open_runs(runs), given=beside, eval_k=eval_k, retrieve_k=retrieve_k, serving_k=serving_k,
