@@ -94,8 +94,8 @@ def _judged(context: Context) -> list[dict[str, Any]]:
     place = context.place(first["question_id"], first["span_id"])
     return [finding("integrity", "all", "unjudged", n=len(table), measured=unjudged,
                     message=f"{unjudged} of {len(table)} pairs have no judgment, only a place in the pool (first: "
-                            f"question '{first['question_id']}', passage '{first['span_id']}'{place}); they count neither as "
-                            "relevant nor as not relevant.")]
+                            f"question '{first['question_id']}', passage '{first['span_id']}'{place}); they count "
+                            "neither as relevant nor as not relevant.")]
 
 
 def _run(context: Context, system: str) -> list[dict[str, Any]]:

@@ -125,7 +125,8 @@ def probed(check: str, law: Law, labels: Labels, *, more: float = 1.2,
            noise: float = 0.0) -> Callable[[Rng], pa.Table]:
     """Relevant passages (one and on average ``more``) with ranks under ``law`` in R; some are labelled.
 
-    ``noise`` is the standard deviation of the log rank between the R of that day and today's. Two unlabelled results a question are drawn from the first ten of R and of an unrelated control and read.
+    ``noise`` is the standard deviation of the log rank between the R of that day and today's. Two
+    unlabelled results a question are drawn from the first ten of R and of an unrelated control and read.
     """
 
     def make(rng: Rng) -> pa.Table:
