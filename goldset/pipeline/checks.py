@@ -60,14 +60,15 @@ class Outcome:
 
         return render_recall_json(self.measurements if self.measurements is not None else empty("measurements"))
 
-    def write_html(self, path: Path, before: Sequence[Mapping[str, Any]] = ()) -> None:
-        """The report as one self-contained page; ``before`` are the steps from an earlier headline to this number."""
+    def write_html(self, path: Path) -> None:
+        """The report as one self-contained page, with before and after where the version replaces an audited set."""
         from goldset.audit import figures, worst_questions
         from goldset.report import render_html
 
         shown = self.context
         write_text(path, render_html(self.labelled.label, self.findings, self.measurements,
-                                     summary=facts(self.labelled.manifest), before=before,
+                                     summary=facts(self.labelled.manifest),
+                                     supersedes=self.labelled.manifest.get("supersedes"),
                                      worst=worst_questions(shown) if shown else None,
                                      bars=figures(shown) if shown else None))
 
@@ -109,7 +110,7 @@ class Given:
 
     logs: Path | None = None
     logs_text: str = "text"
-    reference: Path | None = None
+    reference: Path | LabelledSet | None = None
     served_log: Path | None = None
     served_field: str = "served"
     documents: Path | None = None
@@ -161,7 +162,7 @@ def audit_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, given: Giv
         eval_k=eval_k, retrieve_k=retrieve_k, serving_k=serving_k, served_system=served, retrieved_system=retrieved,
         audit_only=audit_only(config) if config and own else frozenset(), probing=probing, quiet=quiet,
         observed=read_served(beside.served_log, beside.served_field) if beside.served_log else None,
-        reference=load_set(beside.reference) if beside.reference else None,
+        reference=load_set(beside.reference) if isinstance(beside.reference, Path) else beside.reference,
         aged=aged(labelled, beside.documents) if beside.documents else None)
     findings = audit_context(context)
     return Outcome(labelled, findings, _scores(labelled, tables, context.known_ks), context)

@@ -30,7 +30,7 @@ PLOTS: dict[str, tuple[tuple[str, ...], str]] = {
 def render_html(title: str, findings: pa.Table, measurements: pa.Table | None = None,
                 summary: Mapping[str, Any] | None = None, *, worst: Mapping[str, Sequence[Worst]] | None = None,
                 bars: Mapping[str, Sequence[Bars]] | None = None,
-                before: Sequence[Mapping[str, Any]] = ()) -> str:
+                supersedes: Mapping[str, Any] | None = None) -> str:
     """Table findings, table measurements, facts about the set -> the text of one HTML file.
 
     Args:
@@ -41,7 +41,8 @@ def render_html(title: str, findings: pa.Table, measurements: pa.Table | None = 
             a value that is not a mapping goes to the group "The set".
         worst: check -> the questions to look at first, beside their gold.
         bars: check -> bar charts of what lies behind its number.
-        before: steps from an earlier headline to this number: what, k, value, low, high, n.
+        supersedes: the set that this one replaces: ``set`` (its name), ``verdicts`` (check -> verdict of its audit),
+            ``steps`` from its headline to this number (what, k, value, low, high, n).
 
     Raises:
         MissingExtra: jinja2 or matplotlib is not installed.
@@ -54,7 +55,7 @@ def render_html(title: str, findings: pa.Table, measurements: pa.Table | None = 
     return str(_template().render(
         title=title, first=headline(findings), sections=sections, verdicts=verdicts, titles=TITLES,
         key_number=_key_number(rows, findings), measurements=[_measured(row) for row in rows],
-        recall_plot=_recall_plot(rows), steps=_steps(before), groups=_groups(summary or {}),
+        recall_plot=_recall_plot(rows), replaced=_replaced(supersedes, verdicts), groups=_groups(summary or {}),
         limits=[(name.replace("_", " "), f"{value:g}", doc) for name, value, doc in limits()]))
 
 
@@ -116,6 +117,16 @@ def _short(text: str | None) -> str | None:
     if text is None or len(text) <= LONGEST:
         return text
     return text[:LONGEST].rsplit(" ", 1)[0] + " …"
+
+
+def _replaced(supersedes: Mapping[str, Any] | None, verdicts: Mapping[str, str]) -> dict[str, Any] | None:
+    """Before and after: the verdicts of both sets by property, and the old headline taken apart."""
+    if supersedes is None:
+        return None
+    old = supersedes["verdicts"]
+    return {"set": supersedes["set"], "steps": _steps(supersedes["steps"]),
+            "verdicts": [(title_of(check), old.get(check, "insufficient"), verdicts.get(check, "insufficient"))
+                         for check in ORDER if check in old or check in verdicts]}
 
 
 def _steps(before: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
