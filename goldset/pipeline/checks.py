@@ -68,6 +68,8 @@ class Outcome:
         shown = self.context
         write_text(path, render_html(self.labelled.label, self.findings, self.measurements,
                                      summary=facts(self.labelled.manifest),
+                                     quoted_k=shown.quoted_k if shown else None,
+                                     served_k=shown.serving() if shown else None,
                                      supersedes=self.labelled.manifest.get("supersedes"),
                                      worst=worst_questions(shown) if shown else None,
                                      bars=figures(shown) if shown else None))
