@@ -35,10 +35,11 @@ def judge_of(config: Config, *, say: Say = silent, quiet: bool = False) -> Judge
         verdicts = judge_candidates(candidates=table, questions=questions, spans=corpus.spans, judge=judge,
                                     store=store, budget=config.judge.budget, quiet=quiet)
         said = {pair: settled.relevant for pair, settled in settle(verdicts).items()}
-        name = f"The judge '{config.judge.kind}' (family {config.judge.family})"
-        for line in independence(config.judge.family, {system: "+".join(sorted(context.family(system)))
-                                                       for system in context.runs}):
+        shared = independence(config.judge.family, {system: "+".join(sorted(context.family(system)))
+                                                    for system in context.runs})
+        for line in shared:
             say(f"probe: {line}")
+        name = f"The judge '{config.judge.kind}' ({'; '.join([f'family {config.judge.family}', *shared])})"
         return name, {row.pair: said.get(row.pair) for row in pairs}
 
     return judged
