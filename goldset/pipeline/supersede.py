@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from goldset.config import Config
+from goldset.errors import DataError
 from goldset.formats.sets import LabelledSet
 from goldset.pipeline.corrections import corrections
 
@@ -30,6 +31,9 @@ def superseded(config: Config, new: LabelledSet, run: pa.Table) -> dict[str, Any
     if section is None:
         return None
     old = load_set(config.path(section.set), relevant_from=section.relevant_from)
+    if not len(old.gold):
+        raise DataError(f"[supersedes] set {section.set}: no question has a relevant passage, so there is no headline "
+                        "to take apart; check relevant_from, or leave the section out")
     old_run = read_run(config.path(section.run), system=scoring.system)
     quoted = scoring.evaluated_k or scoring.served_k
     outcome = audit_any(old, {scoring.system: old_run}, given=Given(reference=new), eval_k=quoted,

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from goldset.config import load_config
+from goldset.errors import DataError
 from goldset.pipeline import corrections as module
 from goldset.pipeline.checks import split_runs
 from goldset.pipeline.corrections import Step, corrections
@@ -82,6 +83,10 @@ def test_a_version_says_what_it_replaces(harbour: Harbour, tmp_path: Path) -> No
     steps = {step["what"]: step["value"] for step in found["steps"]}
     assert steps["the old headline"] == float((config.scoring.evaluated_k or config.scoring.served_k) >= 2)
     assert steps["k: as many results as the reader gets"] == float(config.scoring.served_k >= 2)
+    empty = tmp_path / "empty.qrels"
+    empty.write_text("o1 0 p1 0\n")
+    with pytest.raises(DataError, match="no question has a relevant passage"):
+        superseded(load_config(harbour.path, supersedes={"set": str(empty), "run": str(empty)}), labelled, run)
     page = tmp_path / "report.html"
     outcome = replace(harbour.published.outcome,
                       labelled=replace(labelled, manifest={**labelled.manifest, "supersedes": found}))
