@@ -165,10 +165,10 @@ def audit(gold: str | Path | LabelledSet | Mapping[str, Mapping[str, int] | Sequ
     >>> found.to_frame().query("check == 'k_mismatch'")["verdict"].tolist()[0]
     'fail'
     """
-    from goldset.pipeline.checks import audit_any
+    from goldset.pipeline.checks import Given, audit_any
 
     return Audit(audit_any(_gold(gold, relevant_from), {} if run is None else _runs(run),
-                           logs=None if logs is None else Path(logs), logs_text=logs_text, eval_k=eval_k,
+                           given=Given(logs=None if logs is None else Path(logs), logs_text=logs_text), eval_k=eval_k,
                            retrieve_k=retrieve_k, serving_k=serving_k, served=served, quiet=True))
 
 

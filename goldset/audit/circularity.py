@@ -12,7 +12,7 @@ from scipy.special import bdtr
 
 from goldset.audit.context import Context, percent
 from goldset.audit.verdicts import LIMITS, finding
-from goldset.stats.intervals import clopper_pearson, clopper_upper
+from goldset.stats.intervals import clopper_lower, clopper_pearson, clopper_upper
 
 CUTS = (5, 10, 15, 20, 25, 30, 50, 100)
 
@@ -65,6 +65,31 @@ def mcnemar(b: int, c: int) -> float:
 
 
 @dataclass(frozen=True)
+class Probed:
+    """What people found among the unlabelled results of a probe, outside and inside the audited system's cut."""
+
+    outside: int
+    found_outside: int
+    inside: int
+    found_inside: int
+
+    @property
+    def low(self) -> float:
+        """One-sided 95 % lower bound of the share of relevant ones outside the cut (Clopper and Pearson)."""
+        return clopper_lower(self.found_outside, self.outside) or 0.0
+
+    @property
+    def missed(self) -> bool:
+        """Whether relevant passages outside the cut are unlabelled, beyond what readers miss."""
+        return self.low > LIMITS.probe_rate
+
+    @property
+    def one_sided(self) -> bool:
+        """Whether they are, and more often than inside the cut, as where labels were looked for inside only."""
+        return self.missed and self.found_outside * self.inside >= self.found_inside * self.outside
+
+
+@dataclass(frozen=True)
 class Evidence:
     """What decides the word for one system."""
 
@@ -75,6 +100,7 @@ class Evidence:
     control: tuple[int, int] | None  # questions where only R, only the control has gold within the cut
     shallow: bool = False
     known: Cliff | None = None  # at a k that production or the headline uses, named before looking
+    probed: Probed | None = None  # where people have answered a probe
 
     @property
     def known_drop(self) -> bool:
@@ -85,9 +111,11 @@ class Evidence:
 def circularity_word(evidence: Evidence) -> str:
     """Evidence -> STATISTICS' word.
 
-    The cliff at ratio .25 convicts alone. ``circular`` needs next to nothing outside, the same drop at a k that was
-    known in advance, and the control asymmetry together. The drop at ratio .5 with the asymmetry is not enough: a
-    strong system with complete labels and a weaker control shows both (convicted in half the seeds of the proof).
+    The cliff at ratio .25 convicts alone. ``circular`` needs next to nothing outside, and either the same drop at a k
+    that was known in advance with the control asymmetry, or a probe that found relevant passages outside the cut which
+    nobody labelled, more of them than inside. The drop at ratio .5 with the asymmetry is not enough: a strong system
+    with complete labels and a weaker control shows both (convicted in half the seeds of the proof). A probe that finds
+    as much inside the cut shows a set that is incomplete everywhere, as one gold a question is: no choice of R's.
     """
     if evidence.questions < LIMITS.circularity_n:
         return "too_few"
@@ -97,9 +125,10 @@ def circularity_word(evidence: Evidence) -> str:
     only_r, only_control = evidence.control or (0, 0)
     one_sided = only_r > only_control and mcnemar(only_r, only_control) < LIMITS.alpha
     little = evidence.upper < LIMITS.outside and not evidence.shallow
-    if little and evidence.known_drop and one_sided:
+    probed = evidence.probed
+    if little and ((evidence.known_drop and one_sided) or (probed and probed.one_sided)):
         return "circular"
-    if drop or (little and one_sided):
+    if drop or (little and (one_sided or (probed and probed.missed))):
         return "suspected"
     if little:
         return "low"
@@ -150,10 +179,11 @@ class Circularity:
         named = next((k for k in (context.quoted_k, *context.known_ks) if k), None)
         evidence = Evidence(questions, low, upper, cliff, control[1:] if control else None,
                             context.depth(system) < LIMITS.depth,
-                            steepest_cliff(table, lengths, (named,)) if named else None)
+                            steepest_cliff(table, lengths, (named,)) if named else None,
+                            _probed(context, system, cut))
         word = circularity_word(evidence)
         rows = [finding(self.name, system, word, n=questions, measured=total / gold, interval=(low, upper),
-                        threshold=LIMITS.outside, message=_sentence(word, head, system, evidence))]
+                        threshold=LIMITS.outside, message=_sentence(word, head, system, evidence, cut))]
         if control:
             name, only_r, only_control = control
             rows.append(finding(
@@ -161,11 +191,18 @@ class Circularity:
                 message=f"First gold within the top {cut} of {system} but not of {name} in {only_r} questions, the "
                         f"reverse in {only_control} (exact McNemar p {mcnemar(only_r, only_control):.3f}); a much "
                         "better system shows the same."))
+        if evidence.probed and evidence.probed.outside:
+            probed = evidence.probed
+            rows.append(finding(
+                self.name, system, "probed", n=probed.outside, measured=probed.found_outside / probed.outside,
+                threshold=LIMITS.probe_rate, interval=(probed.low, None),
+                message=_said(probed, system, cut)[0].upper() + _said(probed, system, cut)[1:] + "."))
         return rows + _unjudged(context, system)
 
 
-def _sentence(word: str, head: str, system: str, evidence: Evidence) -> str:
+def _sentence(word: str, head: str, system: str, evidence: Evidence, cut: int) -> str:
     cliff = evidence.known if word == "circular" else evidence.cliff
+    probed = _said(evidence.probed, system, cut) if evidence.probed else ""
     drop = ""
     if cliff:
         after, before = 2 * cliff.cut, cliff.cut
@@ -176,9 +213,10 @@ def _sentence(word: str, head: str, system: str, evidence: Evidence) -> str:
                 f"{min(1.0, len(CUTS) * cliff.p(LIMITS.cliff_convicts)):.2g})")
     closing = {
         "truncated": f"the gold stops at rank {cliff.cut if cliff else 0} of {system}: {drop}",
-        "circular": f"{drop}, and an unrelated system disagrees one way: {system} chose this gold",
+        "circular": (f"{drop}, and an unrelated system disagrees one way: {system} chose this gold"
+                     if not (evidence.probed and evidence.probed.one_sided) else f"{probed}: {system} chose this gold"),
         "suspected": f"relative to {system} the set looks made from its own results, short of proof"
-                     + (f": {drop}" if drop else ""),
+                     + (f": {drop}" if drop else f": {probed}" if evidence.probed and evidence.probed.missed else ""),
         "low": f"either {system} is strong or the gold was taken from its results; no cliff was found, "
                "so nothing is proved",
         "healthy": f"{system} alone did not choose this gold",
@@ -188,6 +226,28 @@ def _sentence(word: str, head: str, system: str, evidence: Evidence) -> str:
                        "gold it would have returned",
     }[word]
     return f"{head}; {closing}."
+
+
+def _said(probed: Probed, system: str, cut: int) -> str:
+    inside = f", {probed.found_inside} of {probed.inside} inside it" if probed.inside else ""
+    return (f"of the unlabelled results that were probed, {probed.found_outside} of {probed.outside} outside "
+            f"{system}'s top {cut} answer after all (at least {percent(probed.low)}){inside}")
+
+
+def _probed(context: Context, system: str, cut: int) -> Probed | None:
+    """The probe's answers, split at the system's cut; a judge's rejections that nobody read count as not found."""
+    probe = context.probe
+    if probe is None or probe.open or not probe.drawn:
+        return None
+    head = context.head(system, cut)
+    counts = {True: [0, 0], False: [0, 0]}
+    for row in probe.drawn:
+        answer = probe.answers.get(row.pair) if row.asked else False
+        if answer is not None:
+            side = counts[row.pair in head]
+            side[0] += 1
+            side[1] += answer
+    return Probed(*counts[False], *counts[True])
 
 
 def _control(context: Context, system: str, cut: int) -> tuple[str, int, int] | None:
@@ -208,7 +268,7 @@ def _control(context: Context, system: str, cut: int) -> tuple[str, int, int] | 
 
 def _unjudged(context: Context, system: str) -> list[dict[str, Any]]:
     """Share of the results at the served k (else 10) that nobody judged."""
-    k = min(context.serving_k or 10, context.depth(system))
+    k = min(context.serving() or 10, context.depth(system))
     found = context.unjudged(system, k)
     if found is None:
         return []
@@ -225,7 +285,7 @@ def _family_out(context: Context) -> list[dict[str, Any]]:
     if len(families) < 2:
         return []
     depth = LIMITS.depth
-    k = min(context.serving_k or 10, depth)
+    k = min(context.serving() or 10, depth)
     ranks = pd.concat([context.delivered(system).assign(system=system) for system in context.runs])
     full = _recalls(ranks, k)
     rows = []

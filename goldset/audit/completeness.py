@@ -43,10 +43,14 @@ def _screen(context: Context, holes: list[dict[str, Any]], missed: list[dict[str
     shared: dict[str, Any] = {"n": len(counts), "measured": share, "interval": (low, high),
                               "threshold": LIMITS.one_gold}
     own = context.labelled.kind == "published" and not context.independent
-    if probed and not own and probed[0]["reason"] != "probe_open":
-        # People have read what unrelated systems would add: their word stands, whatever the screen suspects.
-        return finding("completeness", "all", probed[0]["reason"], **shared,
-                       message=f"{said}; the probe of unlabelled results decides.")
+    if probed and probed[0]["reason"] != "probe_open":
+        # People have read what unrelated systems would add: their word stands, whatever the screen suspects. A probe
+        # of the systems that fed the pool cannot acquit it.
+        reason = "pool_only" if own and probed[0]["reason"] == "complete" else probed[0]["reason"]
+        return finding("completeness", "all", reason, **shared,
+                       message=f"{said}; the probe of unlabelled results decides"
+                               + ("." if reason != "pool_only" else ", as far as this set's own systems reach: no "
+                                  "independent system (audit_only) has graded its pool."))
     if low >= LIMITS.one_gold:
         return finding("completeness", "all", "one_gold", **shared,
                        message=f"{said}: recall equals hit rate here, and a second answer that a system finds counts "

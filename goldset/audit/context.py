@@ -18,7 +18,7 @@ from goldset.formats.sets import Corpus, LabelledSet
 from goldset.lexical import BM25Index
 from goldset.progress import progress
 from goldset.schemas import conform
-from goldset.spans import served
+from goldset.spans import main_span, served
 from goldset.stats.intervals import Estimate, ratio
 from goldset.text import tokenize
 
@@ -43,6 +43,19 @@ class Check(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Aged:
+    """Gold against the documents as they are now: pairs by what became of their passage, and what they were held to.
+
+    ``moved`` has the same text at another place, ``changed`` another text, ``missing`` neither.
+    """
+
+    file: str
+    moved: tuple[tuple[str, str], ...] = ()
+    changed: tuple[tuple[str, str], ...] = ()
+    missing: tuple[tuple[str, str], ...] = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Context:
     """A labelled set with the runs and the facts about production that the caller knows.
@@ -56,7 +69,10 @@ class Context:
         served_system: the system whose run is the list that reaches the reader.
         retrieved_system: the system whose run is the list before reranking.
         audit_only: systems that never fed the pool.
-        probing: people's answers to unlabelled results, drawn or read when completeness is checked.
+        probing: people's answers to unlabelled results, drawn or read when a check asks for them.
+        observed: passages that reached a reader -> answers with so many, from the log of what was served.
+        reference: real questions with gold that people found, the best reference for leakage.
+        aged: where the gold stands in the documents as they are now.
         quiet: no progress on stderr.
     """
 
@@ -71,6 +87,9 @@ class Context:
     retrieved_system: str | None = None
     audit_only: frozenset[str] = frozenset()
     probing: Callable[[Context], Probe] | None = None
+    observed: Mapping[int, int] | None = None
+    reference: LabelledSet | None = None
+    aged: Aged | None = None
     quiet: bool = True
     _made: dict[tuple[str, str], Any] = field(default_factory=dict, init=False, repr=False)
 
@@ -97,13 +116,28 @@ class Context:
     @cached_property
     def known_ks(self) -> list[int]:
         """The served, retrieved and quoted k that the caller or the manifest knows, ascending."""
-        scoring = self.labelled.manifest.get("scoring", {})
-        ks = ((self.serving_k, "served_k"), (self.retrieve_k, "retrieved_k"), (self.eval_k, "evaluated_k"))
-        return sorted({k for k in (given or scoring.get(name) for given, name in ks) if k})
+        return sorted({k for k in (self.serving(), self.retrieved_k, self.quoted_k) if k})
+
+    @property
+    def configured_k(self) -> int | None:
+        """Passages that reach the reader, as the caller or the manifest says."""
+        k = self.serving_k or self.labelled.manifest.get("scoring", {}).get("served_k")
+        return int(k) if k else None
+
+    @property
+    def observed_k(self) -> int | None:
+        """Passages that most answers in the log of what was served have; the smaller of two as common ones."""
+        seen = {size: count for size, count in (self.observed or {}).items() if size}
+        return max(seen, key=lambda size: (seen[size], -size)) if seen else None
 
     def serving(self) -> int | None:
-        """Cutoff of what reaches the reader, as the caller or the manifest says."""
-        k = self.serving_k or self.labelled.manifest.get("scoring", {}).get("served_k")
+        """Cutoff of what reaches the reader: the smaller of what is said and what the log shows."""
+        return min((k for k in (self.configured_k, self.observed_k) if k), default=None)
+
+    @property
+    def retrieved_k(self) -> int | None:
+        """Passages retrieved before reranking, as the caller or the manifest says."""
+        k = self.retrieve_k or self.labelled.manifest.get("scoring", {}).get("retrieved_k")
         return int(k) if k else None
 
     @property
@@ -328,6 +362,23 @@ class Context:
         known = seen.assign(seen=seen["seen"].notna()).groupby(["question_id", "rank"])["seen"].any()
         holes, results = ((~known).groupby(level="question_id").sum(), known.groupby(level="question_id").size())
         return int(holes.sum()), int(results.sum()), self.ratio(holes, results)
+
+    def head(self, system: str, k: int) -> set[tuple[str, str]]:
+        """(question, span or the twin that stands for it) of a system's first k results."""
+
+        def make() -> set[tuple[str, str]]:
+            run = self.runs[system]
+            top = run.filter(pc.less_equal(run.column("rank"), k))
+            pairs = zip(top.column("question_id").to_pylist(), top.column("chunk_id").to_pylist(), strict=True)
+            if parts is None:
+                return set(pairs)
+            main, spans = self.once("main_span", "", lambda: main_span(parts.links)), parts.spans
+            group = self.once("twin_group", "", lambda: dict(zip(
+                spans.column("span_id").to_pylist(), spans.column("twin_group").to_pylist(), strict=True)))
+            return {(question, group[main[chunk]]) for question, chunk in pairs if chunk in main}
+
+        parts = self.corpus
+        return self.once(f"head {k}", system, make)
 
     def spans_of(self, chunks: list[str]) -> dict[str, list[str]]:
         """chunk_id -> the twin groups of the spans it lies in, for some chunks; empty without a corpus."""

@@ -25,6 +25,7 @@ _NOTED = {
     "quoted": "quotes around fields were stripped",
     "quotes": "quotes around fields were stripped",
     "repeated_judgment": "judgments stand in the file more than once and count once",
+    "two_grades": "pairs stand with two different grades; they count as not judged",
     "question_without_text": "judged questions have no text",
     "empty_question": "questions without text were dropped",
     "question_without_gold": "questions without gold stand in the file; nothing is known about them",
@@ -92,9 +93,9 @@ def _judged(context: Context) -> list[dict[str, Any]]:
     first = table.filter(table.column("relevant").is_null()).slice(0, 1).to_pylist()[0]
     place = context.place(first["question_id"], first["span_id"])
     return [finding("integrity", "all", "unjudged", n=len(table), measured=unjudged,
-                    message=f"{unjudged} of {len(table)} pairs are marked as pooled but not judged (first: question "
-                            f"'{first['question_id']}', passage '{first['span_id']}'{place}); they count neither as "
-                            "relevant nor as not relevant.")]
+                    message=f"{unjudged} of {len(table)} pairs have no judgment, only a place in the pool (first: "
+                            f"question '{first['question_id']}', passage '{first['span_id']}'{place}); they count "
+                            "neither as relevant nor as not relevant.")]
 
 
 def _run(context: Context, system: str) -> list[dict[str, Any]]:

@@ -27,16 +27,15 @@ class KMismatch:
     def run(self, context: Context) -> list[dict[str, Any]]:
         """Context -> a word, and recall at each known k where the served list is known."""
         scoring = context.labelled.manifest.get("scoring", {})
-        eval_k = context.eval_k or scoring.get("evaluated_k")
-        retrieve_k = context.retrieve_k or scoring.get("retrieved_k")
-        serving_k = context.serving_k or scoring.get("served_k")
+        eval_k, retrieve_k, serving_k = context.quoted_k, context.retrieved_k, context.serving()
         systems: list[str | None] = [*_served(context, scoring.get("system"), retrieve_k, serving_k)]
         word = k_word(eval_k, serving_k)
-        ks = sorted({k for k in (serving_k, retrieve_k, eval_k) if k})
-        rows = []
+        ks = sorted({k for k in (serving_k, retrieve_k, eval_k, *_few(context)) if k})
+        rows = _observed(context)
         if word == "not_measured":
             lacks = [flag for flag, k in (("the quoted k (--eval-k N)", eval_k),
-                                          ("the served k (--serving-k N)", serving_k)) if not k]
+                                          ("the served k (--serving-k N, or --served-log FILE)", serving_k))
+                     if not k]
             rows.append(finding(self.name, "all", word, n=0, message=f"Not known: {' and '.join(lacks)}.",
                                 remedy=f"give {' and '.join(lacks)}"))
         for system in systems or [None]:
@@ -46,6 +45,27 @@ class KMismatch:
             rows += [row for k in ks for row in _recall_at(context, system, subject, k, serving_k)]
             rows += _losses(context, system, eval_k, retrieve_k, serving_k)
         return rows
+
+
+def _few(context: Context) -> list[int]:
+    """The fewest passages that an answer in the log of what was served had."""
+    return sorted(size for size in context.observed or {} if size)[:1]
+
+
+def _observed(context: Context) -> list[dict[str, Any]]:
+    """What reached readers against what is said to (CASES C19)."""
+    seen, said, most = context.observed, context.configured_k, context.observed_k
+    if not seen or most is None:
+        return []
+    answers, usual, (few,) = sum(seen.values()), seen[most], _few(context)
+    told = (f"{most} {'passage' if most == 1 else 'passages'} reached the reader in {usual} of {answers} logged answers"
+            + (f", as few as {few} in {seen[few]}" if few < most else "")
+            + (f", none in {seen[0]}" if seen.get(0) else ""))
+    if said is None:
+        return [finding("k_mismatch", "log", "observed", n=answers, measured=most, message=f"{told}.")]
+    word = "served_less" if most < said else "served_more" if most > said else "served_as_said"
+    return [finding("k_mismatch", "log", word, n=answers, measured=most, threshold=said,
+                    message=f"{said} are said to be served; {told}.")]
 
 
 def _served(context: Context, recorded: str | None, retrieve_k: int | None, serving_k: int | None) -> list[str]:

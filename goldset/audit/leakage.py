@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
-from goldset.audit.context import BM25_NAME, Context, percent
+from goldset.audit.context import BM25_NAME, Context, percent, plural
 from goldset.audit.verdicts import LIMITS, finding
 from goldset.lexical import BM25Index
 from goldset.stats.auc import Auc, auc, stratified_auc
@@ -30,6 +30,8 @@ class Overlap:
     norm: float | None
     copied: int
     top: float | None  # norm of the best passage of the corpus
+    plain: float | None  # BM25 of the gold as it stands, which grows with the number of terms
+    attainable: float  # highest BM25 that a passage could have
 
 
 def coverage(idf: Mapping[str, float], passage: set[str]) -> float | None:
@@ -76,8 +78,9 @@ def measure(index: BM25Index, query: str, passages: Sequence[str], *, top: bool)
     best = None
     if top and idf:
         best = float(index.robertson_scores(idf, k1=K1, b=B).max()) / ((K1 + 1) * sum(idf.values()))
-    return Overlap(len(distinct), 1 - len(idf) / len(distinct) if distinct else 0.0, _most(cov), _most(norms),
-                   max(runs), best)
+    most, highest = _most(norms), (K1 + 1) * sum(idf.values())
+    return Overlap(len(distinct), 1 - len(idf) / len(distinct) if distinct else 0.0, _most(cov), most, max(runs), best,
+                   None if most is None else most * highest, highest)
 
 
 def _most(values: Sequence[float | None]) -> float | None:
@@ -126,9 +129,11 @@ class Leakage:
                             message="No question with gold has a text, so shared wording cannot be measured.")]
         logs = [] if context.log_questions is None else [
             measure(context.index, query, [], top=True) for query in _texts(context)]
+        known = _of_reference(context)
         values = list(overlaps.values())
-        said = _from_log(context, len(values)) if not logs and _all_from_log(context) else _verdict(values, logs)
-        return [said, *_shown(context, overlaps, logs)]
+        said = (_from_log(context, len(values)) if not logs and not known and _all_from_log(context)
+                else _against_reference(context, values, logs, known) if known else _verdict(values, logs))
+        return [said, *_shown(context, overlaps, logs, known)]
 
 
 def _all_from_log(context: Context) -> bool:
@@ -157,12 +162,63 @@ def _of_set(context: Context) -> dict[str, Overlap]:
             for question, spans in gold.items() if question in context.queries}
 
 
+def _of_reference(context: Context) -> list[Overlap]:
+    """The reference set's questions against their own gold, in the audited index's idf; empty without one."""
+    if context.reference is None or context.index is None:
+        return []
+    other = Context(context.reference)
+    texts, gold = other.span_texts, other.gold.groupby("question_id")["span_id"].agg(list)
+    return [measure(context.index, other.queries[question], [texts[span] for span in spans], top=False)
+            for question, spans in gold.items() if question in other.queries and texts]
+
+
 def _texts(context: Context) -> list[str]:
     assert context.log_questions is not None, "checked by the caller"
     table = context.log_questions
     text = table.column("text")
     sent = pc.coalesce(table.column("query"), text) if "query" in table.column_names else text
     return list(dict.fromkeys(sent.to_pylist()))
+
+
+def _against_reference(context: Context, values: list[Overlap], logs: list[Overlap],
+                       known: list[Overlap]) -> dict[str, Any]:
+    """The one word against real questions whose gold people found, the best reference (STATISTICS 6)."""
+    assert context.reference is not None, "known comes from it"
+    name = context.reference.label
+    covered, theirs = (sum(row.idfcov is not None for row in side) for side in (values, known))
+    found = compare(values, known, "idfcov", "idfcov")
+    if min(covered, theirs) < LIMITS.leak_n or found is None or found.interval is None:
+        if logs:
+            return _verdict(values, logs)
+        return finding("leakage", "all", "too_few", n=min(covered, theirs), threshold=LIMITS.leak_n,
+                       message=f"{covered} questions with gold and {theirs} of {name} with theirs: {LIMITS.leak_n} of "
+                               "each are needed to compare their wording.")
+    word = leakage_word(*found.interval)
+    if logs and word not in ("leak", "strong") and (proved := _proof(values, logs, covered)):
+        return proved
+    said = {"none": "no more of their rare words with their gold than", "leak": "more of their rare words with their "
+            "gold than", "strong": "far more of their rare words with their gold than",
+            "inconclusive": "perhaps more of their rare words with their gold than"}[word]
+    families = {str(facts.get("family")) for facts in context.reference.manifest.get("systems", {}).values()}
+    leans = ("" if families and families != {"lexical"} else
+             f"; if the gold of {name} was pooled by word search alone, that leans towards acquittal")
+    return finding("leakage", "all", word, n=found.n_first, measured=found.value, interval=found.interval,
+                   threshold=LIMITS.leak_strong if word == "strong" else LIMITS.leak,
+                   message=f"The set's questions share {said} real questions of the same length do, those of {name} "
+                           f"whose gold people found ({_said(found)}; {found.n_first} of {covered} against "
+                           f"{found.n_second} of {theirs} questions have a length in common{leans}).")
+
+
+def _proof(values: list[Overlap], logs: list[Overlap], n: int) -> dict[str, Any] | None:
+    """Set questions against their gold beat log questions against the best passage there is: no gold can do that."""
+    proof = compare(values, logs, "norm", "top")
+    if proof is None or proof.interval is None or proof.interval.low <= LIMITS.leak_proof:
+        return None
+    return finding("leakage", "all", "leak", n=n, measured=proof.value, interval=proof.interval,
+                   threshold=LIMITS.leak_proof,
+                   message="The set's questions match their gold better than log questions match the best passage "
+                           f"of the whole corpus ({_said(proof)}, above {LIMITS.leak_proof:.2f}): no real "
+                           "question's gold could do that.")
 
 
 def _verdict(values: list[Overlap], logs: list[Overlap]) -> dict[str, Any]:
@@ -174,17 +230,13 @@ def _verdict(values: list[Overlap], logs: list[Overlap]) -> dict[str, Any]:
         return finding("leakage", "all", "too_few", n=min(len(covered), len(logs)), threshold=LIMITS.leak_n,
                        message=f"{len(covered)} questions with gold and {len(logs)} log questions: {LIMITS.leak_n} of "
                                "each are needed to compare their wording.")
-    proof, best = compare(values, logs, "norm", "top"), compare(values, logs, "top", "top")
-    if best is None or best.interval is None or proof is None or proof.interval is None:
+    best = compare(values, logs, "top", "top")
+    if best is None or best.interval is None:
         return finding("leakage", "all", "too_few", n=0, threshold=LIMITS.leak_n,
                        message="No log question has a word that stands in the corpus; give logs of this application.")
     word = leakage_word(*best.interval)
-    if word != "strong" and proof.interval.low > LIMITS.leak_proof:
-        return finding("leakage", "all", "leak", n=len(covered), measured=proof.value, interval=proof.interval,
-                       threshold=LIMITS.leak_proof,
-                       message=f"The set's questions match their gold better than log questions match the best passage "
-                               f"of the whole corpus ({_said(proof)}, above {LIMITS.leak_proof:.2f}): no real "
-                               "question's gold could do that.")
+    if word != "strong" and (proved := _proof(values, logs, len(covered))):
+        return proved
     said = {"none": "no more than", "leak": "more than", "strong": "far more than",
             "inconclusive": "perhaps more than"}[word]
     told = (f"{_said(best)}; {best.n_first} of {len(covered)} against {best.n_second} of {len(logs)} questions have a "
@@ -226,26 +278,48 @@ def _without_logs(values: list[Overlap], covered: list[float]) -> dict[str, Any]
                            "compare with that is no acquittal.")
 
 
-def _shown(context: Context, overlaps: dict[str, Overlap], logs: list[Overlap]) -> list[dict[str, Any]]:
+def _shown(context: Context, overlaps: dict[str, Overlap], logs: list[Overlap],
+           known: list[Overlap]) -> list[dict[str, Any]]:
     values = list(overlaps.values())
     rows = []
     for name, title in (("idfcov", "idf coverage of questions by their gold"),
                         ("norm", "BM25 of the gold over the attainable maximum")):
-        known = [getattr(value, name) for value in values if getattr(value, name) is not None]
-        if known:
-            rows.append(finding("leakage", "all", name, n=len(known), measured=statistics.median(known),
-                                message=f"Median {title}: {statistics.median(known):.2f}."))
+        numbers = [getattr(value, name) for value in values if getattr(value, name) is not None]
+        if numbers:
+            rows.append(finding("leakage", "all", name, n=len(numbers), measured=statistics.median(numbers),
+                                message=f"Median {title}: {statistics.median(numbers):.2f}."))
     copied = sum(value.copied >= LIMITS.copied_run for value in values)
     rows.append(finding("leakage", "all", "copied", n=len(values), measured=copied / len(values),
                         interval=wilson(copied / len(values), len(values)) or (None, None),
                         message=f"{copied} of {len(values)} questions repeat {LIMITS.copied_run} or more words of "
                                 "their gold in a row."))
+    rows += _plain_ratio(values, logs, known)
     here = statistics.fmean(value.unknown for value in values)
     there = f", in the logs {percent(statistics.fmean(log.unknown for log in logs))}" if logs else ""
+    there += f", in the reference set {percent(statistics.fmean(row.unknown for row in known))}" if known else ""
     rows.append(finding("leakage", "all", "unknown_terms", n=len(values), measured=here,
                         message=f"{percent(here)} of the set's question terms stand in no passage{there}; they are "
                                 "left out of the comparison (typos and names would make a clean set look copied)."))
-    return rows + _rank(context) + _origins(context, overlaps)
+    return rows + _rank(context) + _origins(context, overlaps, logs, known)
+
+
+def _plain_ratio(values: list[Overlap], logs: list[Overlap], known: list[Overlap]) -> list[dict[str, Any]]:
+    """Mean BM25 of the set's gold over that of real questions, and how much of it length alone explains."""
+    mine = [row for row in values if row.plain is not None]
+    theirs = [(row.plain, row) for row in known if row.plain is not None] or [
+        (row.top * row.attainable, row) for row in logs if row.top is not None]
+    below = statistics.fmean(score for score, _ in theirs) if theirs else 0.0
+    if not mine or not below:
+        return []
+    ratio = statistics.fmean(row.plain or 0.0 for row in mine) / below
+    reach = [statistics.fmean(row.attainable for row in rows) for rows in (mine, [row for _, row in theirs])]
+    words = [statistics.fmean(row.terms for row in rows) for rows in (mine, [row for _, row in theirs])]
+    against = "the gold of the reference set" if known else "the log questions' best passages"
+    return [finding("leakage", "all", "bm25_ratio", n=len(mine), measured=ratio,
+                    message=f"Plain BM25 of the gold is {ratio:.2f} times that of {against}, which proves nothing: "
+                            "BM25 is a sum over the question's terms, and here a perfect match alone would give "
+                            f"{reach[0] / reach[1]:.2f} times as much ({words[0]:.1f} terms a question against "
+                            f"{words[1]:.1f}). The comparisons above are within a length.")]
 
 
 def _rank(context: Context) -> list[dict[str, Any]]:
@@ -262,17 +336,27 @@ def _rank(context: Context) -> list[dict[str, Any]]:
                             f"({percent(first / len(best))}).")]
 
 
-def _origins(context: Context, overlaps: dict[str, Overlap]) -> list[dict[str, Any]]:
-    """Median idf coverage by where the questions come from, where there is more than one origin."""
+def _origins(context: Context, overlaps: dict[str, Overlap], logs: list[Overlap],
+             known: list[Overlap]) -> list[dict[str, Any]]:
+    """Coverage, copied runs and, where there is a reference, the AUC by where the questions come from."""
     table = context.labelled.questions
     assert table is not None, "questions have texts"
     origin = dict(zip(table.column("question_id").to_pylist(), table.column("origin").to_pylist(), strict=True))
-    groups: dict[str, list[float]] = {}
+    groups: dict[str, list[Overlap]] = {}
     for question, value in overlaps.items():
         if value.idfcov is not None:
-            groups.setdefault(origin[question], []).append(value.idfcov)
+            groups.setdefault(origin[question], []).append(value)
     if len(groups) < 2:
         return []
-    return [finding("leakage", f"origin {name}", "origin", n=len(known), measured=statistics.median(known),
-                    message=f"Median idf coverage of the {len(known)} questions of origin '{name}': "
-                            f"{statistics.median(known):.2f}.") for name, known in sorted(groups.items())]
+    rows = []
+    for name, mine in sorted(groups.items()):
+        median = statistics.median(row.idfcov or 0.0 for row in mine)
+        copied = sum(row.copied >= LIMITS.copied_run for row in mine)
+        found = (compare(mine, known, "idfcov", "idfcov") if known else
+                 compare(mine, logs, "top", "top") if logs else None)
+        enough = min(len(mine), len(known or logs)) >= LIMITS.leak_n
+        told = f"; against real questions {_said(found)}" if found and enough else ""
+        rows.append(finding("leakage", f"origin {name}", "origin", n=len(mine), measured=median,
+                            message=f"{plural(len(mine), 'question')} of origin '{name}': median idf coverage "
+                                    f"{median:.2f}, {copied} with {LIMITS.copied_run} or more copied words{told}."))
+    return rows

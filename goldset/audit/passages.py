@@ -13,7 +13,8 @@ from goldset.text import count_words, twin_key
 
 def passages(context: Context) -> list[dict[str, Any]]:
     """Context with gold -> findings on its passages, first offenders with file and line where known."""
-    return [*_stale(context), *_empty(context), *_oversized(context), *_twice(context), *_ceilings(context)]
+    return [*_stale(context), *_aged(context), *_empty(context), *_oversized(context), *_twice(context),
+            *_ceilings(context)]
 
 
 def _stale(context: Context) -> list[dict[str, Any]]:
@@ -35,6 +36,26 @@ def _stale(context: Context) -> list[dict[str, Any]]:
                 f"{len(missing)}, changed {len(changed)}; first '{first[1]}'{context.place(*first)}){effect}.")]
 
 
+def _aged(context: Context) -> list[dict[str, Any]]:
+    """The gold against the documents as they are now, where somebody gave them."""
+    aged = context.aged
+    if aged is None:
+        return []
+    n, lost = len(context.labelled.gold), [*aged.missing, *aged.changed]
+    counts = (f"{n - len(lost) - len(aged.moved)} of {n} gold passages stand in {aged.file} as they were labelled "
+              f"({len(aged.moved)} moved, {len(aged.changed)} changed, {len(aged.missing)} missing")
+    first = next(iter(sorted(aged.missing) or sorted(aged.changed) or sorted(aged.moved)), None)
+    what = "missing" if aged.missing else "changed" if aged.changed else "moved"
+    named = f"; first {what}: question '{first[0]}', passage '{first[1]}'{context.place(*first)}" if first else ""
+    share = len(lost) / n
+    word = "outdated" if share > LIMITS.stale_fail else "aged" if lost else "moved" if aged.moved else "current"
+    effect = {"outdated": ": what a number on this set says of these documents, nobody knows",
+              "aged": ": whether these still answer, nobody has read",
+              "moved": ": the text is there, at another place", "current": ""}[word]
+    return [finding("integrity", "staleness", word, n=n, measured=share, threshold=LIMITS.stale_fail,
+                    message=f"{counts}{named}){effect}.")]
+
+
 def ceiling(context: Context, k: int | None = None) -> float:
     """Mean over questions with gold of what a perfect system delivers within k results: what resolves, at most k."""
     counts = Counter(context.labelled.gold.column("question_id").to_pylist())
@@ -49,7 +70,7 @@ def _ceilings(context: Context) -> list[dict[str, Any]]:
         if value < 1:
             rows.append(finding("integrity", "all", f"ceiling@{k}", n=len(context.gold_count), measured=value,
                                 message=f"A perfect system reaches recall@{k} {value:.3f} on this set: some questions "
-                                        f"have more than {k} gold passages, or gold that does not resolve."))
+                                        f"have more gold than {k}, or gold that does not resolve."))
     return rows
 
 
@@ -112,8 +133,8 @@ def _twice(context: Context) -> list[dict[str, Any]]:
         rows.append(finding(
             "integrity", "all", "overlap", n=len(context.gold), measured=len(overlaps),
             threshold=LIMITS.overlap,
-            message=f"{plural(len(overlaps), 'gold passage')} share {LIMITS.overlap} or more characters with another "
-                    f"gold passage of the same question (first: question '{question}', '{span}' and '{other}'"
+            message=f"{plural(len(overlaps), 'gold passage')} with {LIMITS.overlap} or more characters in common with "
+                    f"another gold passage of the same question (first: question '{question}', '{span}' and '{other}'"
                     f"{context.place(question, span)}): one answer counts twice."))
     return rows
 

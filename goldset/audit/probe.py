@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from goldset.audit.context import Context
 
 DEPTH, PER_QUESTION, FEW = 10, 2, 5
+REJECTED_SHARE, REJECTED_LEAST = 0.1, 30
+"""Of the judge's rejections people read this share, and at least so many (or all)."""
+
+Pair = tuple[str, str]
 
 
 def percent(share: float) -> str:
@@ -32,35 +37,69 @@ def percent(share: float) -> str:
 
 @dataclass(frozen=True)
 class Drawn:
-    """One pair for people: ``reachable`` unlabelled spans of the question it was drawn from, and its random number."""
+    """One pair of a probe.
+
+    Attributes:
+        question_id: the question.
+        span_id: an unlabelled span of it.
+        reachable: unlabelled spans of the question that it was drawn from.
+        u: its random number.
+        judged: what a judge said of it; None where there was no judge, or no verdict.
+        asked: whether people are asked; only of a judge's rejections a sample is.
+    """
 
     question_id: str
     span_id: str
     reachable: int
     u: float
+    judged: bool | None = None
+    asked: bool = True
+
+    @property
+    def pair(self) -> Pair:
+        """Question and span."""
+        return self.question_id, self.span_id
 
 
 @dataclass(frozen=True)
 class Probe:
-    """A probe and its answers: pair -> relevant, None where people could not tell; pairs without an entry are open."""
+    """A probe and its answers: pair -> relevant, None where people could not tell; pairs without an entry are open.
+
+    ``judge`` says in a few words who judged the pairs first; None where people read them all.
+    """
 
     drawn: tuple[Drawn, ...]
-    answers: Mapping[tuple[str, str], bool | None]
+    answers: Mapping[Pair, bool | None]
+    judge: str | None = None
+
+    @property
+    def asked(self) -> int:
+        """Pairs that people are asked about."""
+        return sum(row.asked for row in self.drawn)
 
     @property
     def open(self) -> int:
         """Pairs that wait for people."""
-        return sum((row.question_id, row.span_id) not in self.answers for row in self.drawn)
+        return sum(row.asked and row.pair not in self.answers for row in self.drawn)
 
 
-def draw(context: Context, runs: Mapping[str, pa.Table], families: Mapping[str, frozenset[str]]) -> tuple[Drawn, ...]:
-    """Systems of at least two unrelated families -> two random unlabelled spans a question with gold.
+def draw(context: Context, runs: Mapping[str, pa.Table], families: Mapping[str, frozenset[str]],
+         per_question: int = PER_QUESTION) -> tuple[Drawn, ...]:
+    """Systems of at least two unrelated families -> random unlabelled spans, ``per_question`` a question with gold.
 
-    Drawn from the union of the systems' first ten results, by permanent random number, so the same set and runs give
-    the same probe. A span counts as labelled if it or a twin of it was judged.
+    The same set and runs give the same probe, and a larger one holds a smaller one.
 
     Raises:
         UsageError: the set has no texts, or no two systems are unrelated.
+    """
+    return take(reachable_spans(context, runs, families), per_question)
+
+
+def reachable_spans(context: Context, runs: Mapping[str, pa.Table],
+                    families: Mapping[str, frozenset[str]]) -> dict[str, list[str]]:
+    """Question with gold -> the unlabelled spans among the systems' first ten results, by permanent random number.
+
+    A span counts as labelled if it or a twin of it was judged.
     """
     if context.corpus is None or not context.queries:
         raise UsageError("--probe shows people questions and passages: give --questions FILE and --corpus FILE")
@@ -83,11 +122,37 @@ def draw(context: Context, runs: Mapping[str, pa.Table], families: Mapping[str, 
                 span = group[main[chunk]]
                 if (question, span) not in known:
                     found[question].add(span)
-    drawn = []
-    for question, reachable in sorted(found.items()):
-        numbered = sorted((unit_hash("probe", question, span), span) for span in reachable)
-        drawn += [Drawn(question, span, len(reachable), u) for u, span in numbered[:PER_QUESTION]]
-    return tuple(drawn)
+    return {question: sorted(spans, key=lambda span: (_number(question, span), span))
+            for question, spans in sorted(found.items())}
+
+
+def _number(question: str, span: str) -> float:
+    return unit_hash("probe", question, span)
+
+
+def take(reachable: Mapping[str, Sequence[str]], per_question: int) -> tuple[Drawn, ...]:
+    """Question -> spans within reach in the order of their random numbers -> the first ``per_question`` of each."""
+    return tuple(Drawn(question, span, len(spans), _number(question, span))
+                 for question, spans in sorted(reachable.items()) for span in spans[:per_question])
+
+
+def sift(drawn: Sequence[Drawn], verdicts: Mapping[Pair, bool | None],
+         asked: Collection[Pair] = ()) -> tuple[Drawn, ...]:
+    """Drawn pairs with a judge's verdicts -> the same, saying which of them people are asked.
+
+    All that the judge passed or left without a verdict, and of its rejections a tenth, at least 30 or all
+    (STATISTICS 8), by a random number of their own. Who was ``asked`` before stays asked, and the sample then reaches
+    as far, so that it is a random one still.
+    """
+    judged = [replace(row, judged=verdicts.get(row.pair)) for row in drawn]
+    rejected = sorted((row for row in judged if row.judged is False),
+                      key=lambda row: (unit_hash("probe rejected", *row.pair), row.pair))
+    most = min(len(rejected), max(REJECTED_LEAST, math.ceil(round(REJECTED_SHARE * len(rejected), 9))))
+    for place, row in enumerate(rejected, 1):
+        if row.pair in asked:
+            most = max(most, place)
+    left = {row.pair for row in rejected[most:]}
+    return tuple(replace(row, asked=row.pair not in left) for row in judged)
 
 
 def probe_findings(context: Context, probe: Probe) -> list[dict[str, Any]]:
@@ -97,10 +162,10 @@ def probe_findings(context: Context, probe: Probe) -> list[dict[str, Any]]:
                         message=f"Every result in the top {DEPTH} of the probing systems is judged: there is nothing "
                                 "left to read.")]
     if probe.open:
-        return [finding("completeness", "probe", "probe_open", n=len(probe.drawn) - probe.open,
-                        message=f"{len(probe.drawn) - probe.open} of {len(probe.drawn)} probed passages are answered; "
+        return [finding("completeness", "probe", "probe_open", n=probe.asked - probe.open,
+                        message=f"{probe.asked - probe.open} of {probe.asked} probed passages are answered; "
                                 "completeness is estimated when all are.")]
-    table = _weighted(probe)
+    table = weighted(probe)
     decided = table[table["relevant"].notna()]
     finds = decided[decided["relevant"].astype(bool)]
     missing = finds.groupby("question_id")["weight"].sum()
@@ -108,40 +173,80 @@ def probe_findings(context: Context, probe: Probe) -> list[dict[str, Any]]:
     extra = missing.reindex(gold.index).fillna(0.0)
     total = float(gold.sum())
     share = total / (total + float(extra.sum()))
-    low, high = _interval(context, gold, extra, finds, decided)
-    word = "incomplete" if high < LIMITS.complete else "complete" if low >= LIMITS.complete else "inconclusive"
+    bound = _bounds(finds, total, decided)
+    word = _word(*bound)
+    low, high = _interval(context, gold, extra, finds) or bound
     unclear = len(table) - len(decided)
     left = f" ({unclear} could not be told and are left out)" if unclear else ""
     return [finding("completeness", "probe", word, n=len(decided), measured=share, interval=(low, high),
                     threshold=LIMITS.complete,
                     message=f"{len(finds)} of {len(decided)} unlabelled results that people read answer after all"
                             f"{left}; {int(total)} gold passages stand for {percent(share)} (95 % {100 * low:.1f} to "
-                            f"{percent(high)}) of the gold within reach of these systems' top {DEPTH}.",
-                    remedy="label these answers and read more of the unlabelled results"),
+                            f"{percent(high)}) of the gold within reach of these systems' top {DEPTH}."
+                            + _by_judge(probe),
+                    remedy=_remedy(probe, finds, total, decided, word)),
             *_recall(context, finds)]
 
 
-def _weighted(probe: Probe) -> pd.DataFrame:
-    """question_id, span_id, relevant, weight of each drawn pair: reachable spans over those that people decided."""
-    rows = pd.DataFrame([{"question_id": row.question_id, "span_id": row.span_id, "reachable": row.reachable,
-                          "relevant": probe.answers[row.question_id, row.span_id]} for row in probe.drawn])
+def weighted(probe: Probe) -> pd.DataFrame:
+    """question_id, span_id, relevant, weight = 1 / inclusion probability of each pair that people were asked about.
+
+    Two draws: reachable spans over drawn ones in the question, then pairs over those that people decided, among the
+    judge's rejections in all, else in the question.
+    """
+    rows = pd.DataFrame([{"question_id": row.question_id, "span_id": row.span_id, "asked": row.asked,
+                          "reachable": row.reachable, "among": "rejected" if row.judged is False
+                          else f"question {row.question_id}",
+                          "relevant": probe.answers.get(row.pair)} for row in probe.drawn])
     rows["relevant"] = rows["relevant"].astype(object)
-    read = rows["relevant"].notna().groupby(rows["question_id"]).transform("sum")
-    return rows.assign(weight=rows["reachable"] / read.clip(lower=1))
+    first = rows["reachable"] / rows.groupby("question_id")["span_id"].transform("size")
+    second = rows.groupby("among")["span_id"].transform("size") / \
+        rows["relevant"].notna().groupby(rows["among"]).transform("sum").clip(lower=1)
+    return rows.assign(weight=first * second)[rows["asked"]]
 
 
-def _interval(context: Context, gold: pd.Series[Any], extra: pd.Series[Any], finds: pd.DataFrame,
-              decided: pd.DataFrame) -> tuple[float, float]:
-    """Clustered Fay-Feuer on the missing gold below five finds, else linearised with Wilson's n_eff (STATISTICS 8)."""
-    if len(finds) >= FEW:
-        found = context.ratio(gold.astype(float), gold + extra).interval
-        if found is not None:
-            return found.low, found.high
+def _bounds(finds: pd.DataFrame, total: float, decided: pd.DataFrame) -> tuple[float, float]:
+    """Completeness from the clustered Fay-Feuer interval of the missing gold, which verdicts rest on (STATISTICS 8)."""
     codes = pd.factorize(finds["question_id"])[0].astype(np.float64)
     missing: Interval = fay_feuer(finds["weight"].to_numpy(dtype=np.float64),
                                   largest=float(decided["weight"].max()) if len(decided) else 1.0, clusters=codes)
-    total = float(gold.sum())
     return total / (total + missing.high), total / (total + missing.low)
+
+
+def _word(low: float, high: float) -> str:
+    return "incomplete" if high < LIMITS.complete else "complete" if low >= LIMITS.complete else "inconclusive"
+
+
+def _interval(context: Context, gold: pd.Series[Any], extra: pd.Series[Any],
+              finds: pd.DataFrame) -> tuple[float, float] | None:
+    """The shorter interval that is shown: linearised with Wilson's n_eff; None below five finds (STATISTICS 8)."""
+    found = context.ratio(gold.astype(float), gold + extra).interval if len(finds) >= FEW else None
+    return None if found is None else (found.low, found.high)
+
+
+def _by_judge(probe: Probe) -> str:
+    if probe.judge is None:
+        return ""
+    rejected = [row for row in probe.drawn if row.judged is False]
+    return (f" {probe.judge} judged {len(probe.drawn)} of them first: people read all that it did not reject and "
+            f"{sum(row.asked for row in rejected)} of its {len(rejected)} rejections, each of which stands for more.")
+
+
+def _remedy(probe: Probe, finds: pd.DataFrame, total: float, decided: pd.DataFrame, word: str) -> str:
+    if word != "inconclusive":
+        return "label these answers and read more of the unlabelled results"
+    drawn = max(pd.Series([row.question_id for row in probe.drawn]).value_counts())
+    most = max(row.reachable for row in probe.drawn)
+    for size in range(drawn + 1, most):
+        # The same finds a passage, more passages: weights fall, and each find becomes size / drawn of them.
+        times = size / drawn
+        grown = pd.concat([finds.assign(question_id=finds["question_id"] + f" {i}") for i in range(math.ceil(times))])
+        grown = grown.assign(weight=grown["weight"] * len(finds) / max(1, len(grown)))
+        if _word(*_bounds(grown, total, decided.assign(weight=decided["weight"] / times))) != "inconclusive":
+            return (f"have people read {size} passages a question instead of {drawn} (--probe-size {size}): with as "
+                    "many finds a passage that decides")
+    return (f"have people read everything within reach, up to {most} passages a question (--probe-size {most}); less "
+            "does not decide")
 
 
 def _recall(context: Context, finds: pd.DataFrame) -> list[dict[str, Any]]:
@@ -150,14 +255,7 @@ def _recall(context: Context, finds: pd.DataFrame) -> list[dict[str, Any]]:
     if name is None or context.corpus is None:
         return []
     k = min(context.serving() or DEPTH, context.depth(name))
-    recalls = context.recalls(name, k)
-    main, run = main_span(context.corpus.links), context.runs[name]
-    head = run.filter(pc.less_equal(run.column("rank"), k))
-    spans = context.corpus.spans
-    group = dict(zip(spans.column("span_id").to_pylist(), spans.column("twin_group").to_pylist(), strict=True))
-    served = {(question, group[main[chunk]]) for question, chunk in
-              zip(head.column("question_id").to_pylist(), head.column("chunk_id").to_pylist(), strict=True)
-              if chunk in main}
+    recalls, served = context.recalls(name, k), context.head(name, k)
     columns = (finds[column] for column in ("question_id", "span_id", "weight"))
     hit = [weight for question, span, weight in zip(*columns, strict=True) if (question, span) in served]
     delivered, count = float(recalls["delivered"].sum()), float(recalls["count"].sum())

@@ -33,6 +33,8 @@ class Limits:
     alpha: float = _limit(0.05, "level of the cliff (after Bonferroni) and of the control asymmetry")
     cliff_convicts: float = _limit(0.25, "cliff: ratio of neighbouring octaves that no honest rank law undercuts")
     cliff_suspects: float = _limit(0.5, "cliff: ratio that a few honest rank laws undercut")
+    probe_rate: float = _limit(0.005, "circularity: lower bound of the share of relevant among probed results outside "
+                                      "the cut, above what readers miss")
     leak: float = _limit(0.60, "leakage: lower bound of the AUC from which it is a leak (a convention)")
     leak_strong: float = _limit(0.71, "leakage: lower bound of the AUC from which it is strong (a convention)")
     leak_proof: float = _limit(0.50, "leakage: lower bound of the AUC against the best passages of the logs")
@@ -73,6 +75,14 @@ TABLE: tuple[Word, ...] = (
          "give the corpus the labels were made on"),
     Word("integrity", "stale", "fail", "so much gold is not in the corpus that recall cannot be believed",
          "give the corpus the labels were made on"),
+    Word("integrity", "current", "pass", "the gold stands in today's documents as it was labelled"),
+    Word("integrity", "moved", "warn", "the gold's text is in today's documents, some of it at another place",
+         "score against the documents that the labels were made on, or re-anchor the set (goldset reanchor)"),
+    Word("integrity", "aged", "warn", "some gold is changed in today's documents, or gone",
+         "have people read the named passages again (goldset reanchor lists them for a version)"),
+    Word("integrity", "outdated", "fail", "so much gold is changed or gone that recall on today's documents means "
+         "little",
+         "label again on today's documents (goldset rebuild), or score against those the labels were made on"),
     Word("integrity", "unknown_ids", "warn", "a run returns ids that the corpus does not hold",
          "check that run and corpus come from the same index"),
     Word("integrity", "foreign_run", "fail", "no id of a run resolves",
@@ -103,11 +113,13 @@ TABLE: tuple[Word, ...] = (
     Word("circularity", "healthy", "pass", "enough gold lies outside what this system returns"),
     Word("circularity", "truncated", "fail", "gold ends at a rank of this system: its results chose the gold", _OTHERS),
     Word("circularity", "circular", "fail",
-         "next to no gold outside, a drop at the k in use, and a control that disagrees", _OTHERS),
+         "next to no gold outside, and a drop at the k in use with a control that disagrees, or a probe that found "
+         "unlabelled answers there rather than inside", _OTHERS),
     Word("circularity", "suspected", "warn", "signs of a set made from this system's results, short of proof",
-         "probe the set (label top results of an unrelated system), or audit with the build-time run"),
+         "have people read unlabelled results of an unrelated system (--probe DIR), or audit with the build-time run"),
     Word("circularity", "low", "warn", "next to no gold outside: a strong system, or a set made from its results",
-         "label the top results of an unrelated system: if relevant ones turn up, the set is circular"),
+         "have people read unlabelled results of an unrelated system (--probe DIR): if relevant ones turn up, it is "
+         "circular"),
     Word("circularity", "inconclusive", "insufficient", "the interval does not tell low from healthy",
          "label more questions: with none outside it takes 59 to tell"),
     Word("circularity", "too_few", "insufficient", "too few questions with gold", "label more questions"),
@@ -116,6 +128,7 @@ TABLE: tuple[Word, ...] = (
     Word("circularity", "no_run", "insufficient", "nothing to compare the gold with",
          "give a run (--run NAME=FILE), or the corpus (--corpus FILE) so that BM25 can be run"),
     Word("circularity", "asymmetry", "pass", "shown: a control system against this one"),
+    Word("circularity", "probed", "pass", "shown: what a probe found that this system does not return"),
     Word("circularity", "family_out", "pass", "shown: recall without the gold that only one family found"),
     Word("circularity", "unjudged", "pass", "shown: share of the top results that nobody judged"),
     Word("leakage", "none", "pass", "questions share no more words with their gold than the logs' do"),
@@ -125,19 +138,20 @@ TABLE: tuple[Word, ...] = (
     Word("leakage", "strong", "fail", "questions copy the wording of their gold throughout",
          "draw questions from the logs instead of writing them from passages (goldset rebuild)"),
     Word("leakage", "suspected", "warn", "much shared wording, nothing to compare it with",
-         "give real questions (--logs FILE) to tell copying from the users' own vocabulary"),
+         "give real questions (--logs FILE, or --reference SET with gold) to tell copying from the users' vocabulary"),
     Word("leakage", "inconclusive", "insufficient", "the interval does not tell leak from none",
          "add questions to the set or to the logs"),
     Word("leakage", "too_few", "insufficient", "too few questions on one side",
          "50 questions with gold and 50 log questions are needed"),
     Word("leakage", "no_reference", "insufficient", "no real questions to compare with",
-         "give a log of real questions (--logs FILE)"),
+         "give a log of real questions (--logs FILE), or a set of them with gold (--reference SET)"),
     Word("leakage", "no_text", "insufficient", "the set has no texts",
          "give the texts: --questions FILE and --corpus FILE"),
     Word("leakage", "idfcov", "pass", "shown: share of a question's rare wording that its gold holds"),
     Word("leakage", "norm", "pass", "shown: BM25 of the gold against the highest attainable"),
     Word("leakage", "rank", "pass", "shown: where BM25 puts the gold"),
     Word("leakage", "copied", "pass", "shown: questions with a copied run of words"),
+    Word("leakage", "bm25_ratio", "pass", "shown: the plain BM25 ratio, and why it proves nothing"),
     Word("leakage", "unknown_terms", "pass", "shown: question words that stand in no passage"),
     Word("leakage", "origin", "pass", "shown: coverage by where the questions come from"),
     Word("k_mismatch", "mismatch", "fail", "recall is quoted at a larger k than production serves",
@@ -146,7 +160,13 @@ TABLE: tuple[Word, ...] = (
          "quote recall at the served k"),
     Word("k_mismatch", "equal", "pass", "recall is quoted at the k that production serves"),
     Word("k_mismatch", "not_measured", "insufficient", "which k is quoted and which is served is not known",
-         "give --eval-k and --serving-k"),
+         "give --eval-k, and --serving-k or --served-log"),
+    Word("k_mismatch", "served_less", "fail", "fewer passages reach readers than production is said to serve",
+         "quote recall at the k of the log, or find out what cuts the list"),
+    Word("k_mismatch", "served_more", "warn", "more passages reach readers than production is said to serve",
+         "quote recall at the k of the log"),
+    Word("k_mismatch", "served_as_said", "pass", "as many passages reach readers as production is said to serve"),
+    Word("k_mismatch", "observed", "pass", "shown: how many passages reach readers"),
     Word("k_mismatch", "recall", "pass", "shown: recall at one k"),
     Word("k_mismatch", "retrieval_loss", "pass", "shown: recall lost by retrieving fewer passages than are quoted"),
     Word("k_mismatch", "rerank_loss", "pass", "shown: recall lost by reranking and the cut to the served k"),

@@ -41,14 +41,14 @@ def set_options(function: F) -> F:
 
 
 def open_set(labelled: Path | None, qrels: Path | None, questions: Path | None, corpus: Path | None,
-             relevant_from: int | None, labels: Path | None = None) -> LabelledSet:
-    """The set that the options name."""
+             relevant_from: int | None, labels: Path | None = None, *, contradictions: bool = False) -> LabelledSet:
+    """The set that the options name; see ``load_set`` for ``contradictions``."""
     from goldset.formats.sets import load_set
 
     if (labelled is None) == (qrels is None):
         raise UsageError("name one labelled set: SET (a published version or a BEIR folder), or --qrels FILE")
     gold = load_set(labelled, qrels=qrels, questions=questions, corpus=corpus, relevant_from=relevant_from,
-                    labels=labels)
+                    labels=labels, contradictions=contradictions)
     if gold.kind == "examples":
         say_mapping(gold)
     return gold

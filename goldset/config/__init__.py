@@ -43,7 +43,7 @@ __all__ = [
     "BM25System", "Budget", "ChunkSource", "ChunkerConfig", "Config", "CorpusConfig", "CrossEncoderJudge",
     "DenseSystem", "DocumentSource", "HttpSystem", "HybridSystem", "Judge", "JudgeBase", "LogSource", "OpenAIJudge",
     "PoolConfig", "ProjectConfig", "PythonSystem", "QuestionsConfig", "ReplayJudge", "ReviewConfig", "RuleJudge",
-    "RunSystem", "ScoringConfig", "Section", "SimilarityJudge", "System", "ThresholdJudge", "load_config",
+    "RunSystem", "ScoringConfig", "Section", "SimilarityJudge", "SupersedesConfig", "System", "ThresholdJudge", "load_config",
 ]
 
 
@@ -97,6 +97,16 @@ class ScoringConfig(Section):
                                     "served_k")
 
 
+class SupersedesConfig(Section):
+    """A labelled set that the version replaces: its report takes the old headline apart, one change a row."""
+
+    set: Path = Field(description="the old set: a BEIR folder, qrels, a file of examples or a published version")
+    run: Path = Field(description="the run of [scoring] system that its headline was measured on")
+    relevant_from: int | None = Field(None, description="smallest grade of the old set that counts as relevant", ge=1)
+    found_within: int | None = Field(None, ge=1, description="its gold was looked for in so many first results of "
+                                     "[scoring] system; left out if it was not")
+
+
 class Config(Section):
     """A whole configuration file."""
 
@@ -108,6 +118,7 @@ class Config(Section):
     judge: Judge
     review: ReviewConfig = ReviewConfig()
     scoring: ScoringConfig
+    supersedes: SupersedesConfig | None = Field(None, description="a labelled set that the version replaces")
     base: Path = Field(Path(), exclude=True)  # folder of the file, set by load_config
 
     @model_validator(mode="after")

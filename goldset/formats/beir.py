@@ -42,9 +42,9 @@ def find_qrels(folder: Path) -> Path:
 
 
 def read_foreign(qrels: Path, *, questions: Path | None, corpus: Path | None, name: str, kind: str,
-                 relevant_from: int | None) -> LabelledSet:
+                 relevant_from: int | None, contradictions: bool = False) -> LabelledSet:
     """Judgments and, where given, the texts around them -> LabelledSet. Corpus texts are read on demand."""
-    read = read_qrels(qrels, relevant_from=relevant_from)
+    read = read_qrels(qrels, relevant_from=relevant_from, contradictions=contradictions)
     notes = list(read.notes)
     table = None
     if questions is not None:

@@ -16,7 +16,7 @@ from goldset.formats.beir import corpus_of, question_rows, read_corpus
 from goldset.formats.columns import split_fields
 from goldset.formats.locating import Locator
 from goldset.formats.objects import delimiter_of, first_line, is_json, read_objects
-from goldset.formats.qrels import is_header, is_pairs, judgments_of, threshold_of
+from goldset.formats.qrels import UNJUDGED, is_header, is_pairs, judgments_of, threshold_of
 from goldset.formats.sets import Corpus, LabelledSet, Note
 from goldset.formats.shapes import QUESTION, Example, Gold, recognise
 from goldset.text import content_hash, question_id, quote_key
@@ -50,11 +50,13 @@ class _Pairs:
     where: dict[tuple[str, str], str]
 
 
-def read_examples(path: Path, *, corpus: Path | None = None, relevant_from: int | None = None) -> LabelledSet:
+def read_examples(path: Path, *, corpus: Path | None = None, relevant_from: int | None = None,
+                  contradictions: bool = False) -> LabelledSet:
     """A file of examples, recognised by looking -> LabelledSet; ``mapping`` says what was taken for what.
 
     Gold given as text becomes the passage of the corpus that holds it; one that is nowhere there keeps an id made of
-    its text and does not resolve. Gold given as id and text is looked up by id, and compared with its text.
+    its text and does not resolve. Gold given as id and text is looked up by id, and compared with its text. With
+    ``contradictions`` pairs with two grades are noted and count as not judged, instead of an error.
 
     Raises:
         DataError: a line that cannot be read, no question, no gold, two grades for one pair, a question id with two
@@ -75,7 +77,7 @@ def read_examples(path: Path, *, corpus: Path | None = None, relevant_from: int 
     load = _loader(corpus, shape.corpus)
     passages = load() if load else None
     names = _ids(examples)
-    pairs, odd, changed = _pairs(examples, names, passages)
+    pairs, odd, changed = _pairs(examples, names, passages, contradictions)
     if not pairs.span:
         raise DataError(f"{path}: none of {len(examples)} questions has gold")
     grades = [grade for grade in pairs.grade if grade is not None]
@@ -116,8 +118,8 @@ def _ids(examples: list[Example]) -> list[str]:
     return names
 
 
-def _pairs(examples: list[Example], names: list[str],
-           passages: Corpus | None) -> tuple[_Pairs, list[Note], list[tuple[str, str]]]:
+def _pairs(examples: list[Example], names: list[str], passages: Corpus | None, contradictions: bool) -> \
+        tuple[_Pairs, list[Note], list[tuple[str, str]]]:
     pairs = _Pairs([], [], [], {})
     held = None if passages is None else dict(zip(passages.chunks.column("chunk_id").to_pylist(),
                                                   passages.spans.column("text").to_pylist(), strict=True))
@@ -126,6 +128,7 @@ def _pairs(examples: list[Example], names: list[str],
     several: list[tuple[str, str]] = []
     repeated: list[tuple[str, str]] = []
     changed: list[tuple[str, str]] = []
+    against: dict[tuple[str, str], str] = {}
     for example, name in zip(examples, names, strict=True):
         grade = _grade(example)
         for item in example.gold:
@@ -135,6 +138,9 @@ def _pairs(examples: list[Example], names: list[str],
             for span in spans:
                 pair = (name, span)
                 if pair in grades:
+                    if grades[pair][0] != grade and contradictions:
+                        against.setdefault(pair, example.where)
+                        continue
                     if grades[pair][0] != grade:
                         raise DataError(f"{example.where}: grade {grade} for question '{name}', passage '{span}', but "
                                         f"{grades[pair][1]} says {grades[pair][0]}; keep one of them")
@@ -148,7 +154,10 @@ def _pairs(examples: list[Example], names: list[str],
                 if item.id and item.text and held and span in held and not _same(item.text, held[span]):
                     changed.append(pair)
     notes = [Note(kind, len(rows), *rows[0]) for kind, rows in
-             (("several_places", several), ("repeated_judgment", repeated)) if rows]
+             (("several_places", several), ("repeated_judgment", repeated),
+              ("two_grades", [(where, span) for (_, span), where in against.items()])) if rows]
+    for place, pair in enumerate(zip(pairs.question, pairs.span, strict=True)):
+        pairs.grade[place] = UNJUDGED if pair in against else pairs.grade[place]
     return pairs, notes, changed
 
 

@@ -40,7 +40,7 @@ class Qrels:
     mapping: str
 
 
-def read_qrels(path: Path, *, relevant_from: int | None = None) -> Qrels:
+def read_qrels(path: Path, *, relevant_from: int | None = None, contradictions: bool = False) -> Qrels:
     """Qrels file (TREC: four fields, any white space; BEIR: three fields by tab, header or none; JSON) -> Qrels.
 
     Grade -1 means pooled but not judged: relevant stays null. Other negative grades are judged not relevant. Blank
@@ -49,6 +49,7 @@ def read_qrels(path: Path, *, relevant_from: int | None = None) -> Qrels:
     Args:
         path: gzip too.
         relevant_from: smallest grade that counts as relevant; needed where grades go above 1.
+        contradictions: pairs with two grades are noted and count as not judged, instead of an error.
 
     Raises:
         DataError: a line with another number of fields, a grade that is no whole number, two grades for one pair
@@ -57,7 +58,7 @@ def read_qrels(path: Path, *, relevant_from: int | None = None) -> Qrels:
     """
     if relevant_from is not None and relevant_from < 1:
         raise UsageError(f"--relevant-from {relevant_from}: grade 0 means not relevant; use 1 or more")
-    table, notes, said = _from_json(path) if is_json(path) else _from_lines(path)
+    table, notes, said = _from_json(path) if is_json(path) else _from_lines(path, contradictions)
     return _graded(path, table, notes, said, relevant_from, lambda question, span: find_pair(path, question, span))
 
 
@@ -112,14 +113,14 @@ def _pairs(path: Path | str, judged: Mapping[str, Mapping[str, float]]) -> pa.Ta
                      "grade": pa.array(grades, pa.int32())})
 
 
-def _from_lines(path: Path) -> tuple[pa.Table, list[Note], str]:
+def _from_lines(path: Path, contradictions: bool) -> tuple[pa.Table, list[Note], str]:
     shape = _shape(path)
     table, notes = _plain(path, shape) or _by_line(path, shape)
     if not len(table):
         raise DataError(f"{path}: no judgment; a line is '{_TREC}' (TREC) or {_BEIR} (BEIR)")
     if shape.bom:
         notes = [Note("bom", 1, f"{path}, line 1"), *notes]
-    table, repeated = _distinct(path, shape, table)
+    table, repeated = _distinct(path, shape, table, contradictions)
     said = (f"BEIR qrels, {_BEIR}, {'with' if shape.header else 'without'} a header" if shape.tabs
             else f"TREC qrels, {_TREC}")
     return table, notes + repeated, said
@@ -225,23 +226,32 @@ def _bare(text: str) -> str:
     return text[1:-1] if len(text) >= 2 and text[0] == text[-1] == '"' else text
 
 
-def _distinct(path: Path, shape: _Shape, table: pa.Table) -> tuple[pa.Table, list[Note]]:
-    """One row a pair; a repeated line is noted, two grades for one pair are refused."""
+def _distinct(path: Path, shape: _Shape, table: pa.Table, contradictions: bool) -> tuple[pa.Table, list[Note]]:
+    """One row a pair; a repeated line is noted, two grades for one pair are refused, or noted and not judged."""
     codes = np.sort(key_codes(table, ["question_id", "span_id"]))
     if not np.any(codes[1:] == codes[:-1]):
         return table, []
     seen: dict[tuple[str, str], tuple[int, int]] = {}
     keep: list[bool] = []
     again: list[int] = []
+    against: dict[tuple[str, str], int] = {}
     for number, question, span, grade, _ in _rows(path, shape):
         line, before = seen.setdefault((question, span), (number, grade))
-        if before != grade:
+        if before != grade and contradictions:
+            against.setdefault((question, span), number)
+        elif before != grade:
             raise DataError(f"{path}, line {number}: grade {grade} for question '{question}', passage '{span}', "
                             f"but line {line} says {before}; keep one of them")
         keep.append(line == number)
-        if line != number:
+        if line != number and before == grade:
             again.append(number)
-    return table.filter(pa.array(keep)), [Note("repeated_judgment", len(again), f"{path}, line {again[0]}")]
+    notes = [Note(kind, len(lines), f"{path}, line {lines[0]}") for kind, lines in
+             (("repeated_judgment", again), ("two_grades", list(against.values()))) if lines]
+    left = table.filter(pa.array(keep))
+    pairs = zip(left.column("question_id").to_pylist(), left.column("span_id").to_pylist(), strict=True)
+    unknown = pa.array([pair in against for pair in pairs])
+    grades = pc.if_else(unknown, pa.scalar(UNJUDGED, pa.int32()), left.column("grade"))
+    return left.set_column(left.schema.get_field_index("grade"), "grade", grades), notes
 
 
 def _grade_notes(path: Path | str, table: pa.Table, grade: np.ndarray,

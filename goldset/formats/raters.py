@@ -12,10 +12,12 @@ from goldset.formats.lines import numbered_lines
 from goldset.formats.objects import delimiter_of, first_line
 
 _COLUMNS = {
-    "question_id": ("question_id", "query-id", "query_id", "qid", "question"),
-    "span_id": ("span_id", "corpus-id", "corpus_id", "doc_id", "docid", "docno", "chunk_id", "passage_id"),
-    "assessor": ("assessor", "rater", "annotator", "labeler", "labeller", "judge", "worker", "worker_id", "user"),
-    "grade": ("grade", "rating", "relevance", "label", "score"),
+    "question_id": ("question_id", "query-id", "query_id", "qid", "question", "query", "topic"),
+    "span_id": ("span_id", "corpus-id", "corpus_id", "doc_id", "docid", "docno", "document_id", "chunk_id",
+                "passage_id", "pid", "passage", "document", "chunk", "span"),
+    "assessor": ("assessor", "assessor_id", "rater", "annotator", "labeler", "labeller", "judge", "worker",
+                 "worker_id", "user"),
+    "grade": ("grade", "rating", "relevance", "relevant", "label", "score"),
 }
 
 

@@ -81,7 +81,8 @@ class LabelledSet:
 
 
 def load_set(path: Path | None, *, qrels: Path | None = None, questions: Path | None = None,
-             corpus: Path | None = None, relevant_from: int | None = None, labels: Path | None = None) -> LabelledSet:
+             corpus: Path | None = None, relevant_from: int | None = None, labels: Path | None = None,
+             contradictions: bool = False) -> LabelledSet:
     """A labelled set from wherever it lies -> LabelledSet.
 
     Args:
@@ -92,6 +93,7 @@ def load_set(path: Path | None, *, qrels: Path | None = None, questions: Path | 
         corpus: texts of the passages (JSONL).
         relevant_from: smallest grade that counts as relevant; needed where grades go above 1.
         labels: who labelled what (a header names question, passage, assessor, grade); in a BEIR folder, found.
+        contradictions: pairs with two grades are noted and count as not judged, instead of an error.
 
     Raises:
         UsageError: neither ``path`` nor ``qrels``, or files beside a published version, which has its own.
@@ -119,7 +121,7 @@ def load_set(path: Path | None, *, qrels: Path | None = None, questions: Path | 
         found = labels or find_labels(path)
         read = read_foreign(qrels or find_qrels(path), questions=questions or find_file(path, "queries.jsonl"),
                             corpus=corpus or find_file(path, "corpus.jsonl"), name=path.resolve().name, kind="beir",
-                            relevant_from=relevant_from)
+                            relevant_from=relevant_from, contradictions=contradictions)
         return with_labels(read, found)
     if path is not None and qrels is not None:
         raise UsageError(f"{path} and --qrels {qrels}: name one set of judgments")
@@ -127,10 +129,11 @@ def load_set(path: Path | None, *, qrels: Path | None = None, questions: Path | 
     assert file is not None, "one of the two is there"
     if is_examples(file):
         refuse(file, questions)
-        return with_labels(read_examples(file, corpus=corpus, relevant_from=relevant_from), labels)
+        return with_labels(read_examples(file, corpus=corpus, relevant_from=relevant_from,
+                                         contradictions=contradictions), labels)
     name = file.name.removesuffix(".gz").rsplit(".", 1)[0]
     return with_labels(read_foreign(file, questions=questions, corpus=corpus, name=name, kind="trec",
-                                    relevant_from=relevant_from), labels)
+                                    relevant_from=relevant_from, contradictions=contradictions), labels)
 
 
 def with_labels(labelled: LabelledSet, path: Path | None) -> LabelledSet:

@@ -60,14 +60,17 @@ class Outcome:
 
         return render_recall_json(self.measurements if self.measurements is not None else empty("measurements"))
 
-    def write_html(self, path: Path, before: Sequence[Mapping[str, Any]] = ()) -> None:
-        """The report as one self-contained page; ``before`` are the steps from an earlier headline to this number."""
+    def write_html(self, path: Path) -> None:
+        """The report as one self-contained page, with before and after where the version replaces an audited set."""
         from goldset.audit import figures, worst_questions
         from goldset.report import render_html
 
         shown = self.context
         write_text(path, render_html(self.labelled.label, self.findings, self.measurements,
-                                     summary=facts(self.labelled.manifest), before=before,
+                                     summary=facts(self.labelled.manifest),
+                                     quoted_k=shown.quoted_k if shown else None,
+                                     served_k=shown.serving() if shown else None,
+                                     supersedes=self.labelled.manifest.get("supersedes"),
                                      worst=worst_questions(shown) if shown else None,
                                      bars=figures(shown) if shown else None))
 
@@ -93,19 +96,56 @@ def facts(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     }
 
 
-def audit_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, logs: Path | None = None, logs_text: str = "text",
+@dataclass(frozen=True)
+class Given:
+    """What an auditor may give besides the set and its runs.
+
+    Attributes:
+        logs: a question log, the reference for leakage; ``logs_text`` names its field.
+        logs_text: field of the question in ``logs``.
+        reference: a set of real questions whose gold people found, the better reference.
+        served_log: a log of what was served; ``served_field`` names its field.
+        served_field: field with the passages, or their number, in ``served_log``.
+        documents: the documents as they are now.
+        config: a rebuild's configuration: k, the served system, families, audit_only.
+    """
+
+    logs: Path | None = None
+    logs_text: str = "text"
+    reference: Path | LabelledSet | None = None
+    served_log: Path | None = None
+    served_field: str = "served"
+    documents: Path | None = None
+    config: Config | None = None
+
+
+def audit_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, given: Given | None = None,
               eval_k: int | None = None, retrieve_k: int | None = None, serving_k: int | None = None,
               served: str | None = None, retrieved: str | None = None, with_dense: bool = False,
               families: Mapping[str, str] | None = None,
               probing: Callable[[Context], Probe] | None = None, quiet: bool = False) -> Outcome:
     """Audit a set that anybody made -> Outcome, with recall at the k that are known.
 
+    A k that is given goes before that of the configuration, and that before the one of a version's manifest.
     ``probing`` gives people's answers to unlabelled results (pipeline.probe.probe_loop).
     """
     from goldset.audit import Context, audit_context
     from goldset.formats.resolve import resolve_run
+    from goldset.formats.servedlog import read_served
+    from goldset.formats.sets import load_set
+    from goldset.pipeline.stages import audit_only
+    from goldset.pipeline.staleness import aged
 
-    tables = dict(runs)
+    beside, tables = given or Given(), dict(runs)
+    config = beside.config
+    own = labelled.kind == "published"
+    if config is not None:
+        scoring = config.scoring
+        # evaluated_k is that of the old headline: a version quotes the k that is served.
+        eval_k, retrieve_k = eval_k or (None if own else scoring.evaluated_k), retrieve_k or scoring.retrieved_k
+        serving_k = serving_k or scoring.served_k
+        served = served or (scoring.system if scoring.system in tables else None)
+        families = {**{name: config.family(name) for name in config.systems}, **(families or {})}
     served = served or next((name for name in tables if name != retrieved), None)
     if served is not None and served not in tables:
         raise UsageError(f"--served {served}: no run of that name; {nearest(served, tables)}")
@@ -119,14 +159,18 @@ def audit_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, logs: Path
         resolve_run(labelled, name, run, questions=names)
     if with_dense:
         tables["dense"] = dense_run(labelled, quiet=quiet)
-    context = Context(labelled, tables, families or {}, read_questions(logs, logs_text) if logs else None,
-                      eval_k=eval_k, retrieve_k=retrieve_k, serving_k=serving_k, served_system=served,
-                      retrieved_system=retrieved, probing=probing, quiet=quiet)
+    context = Context(
+        labelled, tables, families or {}, read_questions(beside.logs, beside.logs_text) if beside.logs else None,
+        eval_k=eval_k, retrieve_k=retrieve_k, serving_k=serving_k, served_system=served, retrieved_system=retrieved,
+        audit_only=audit_only(config) if config and own else frozenset(), probing=probing, quiet=quiet,
+        observed=read_served(beside.served_log, beside.served_field) if beside.served_log else None,
+        reference=load_set(beside.reference) if isinstance(beside.reference, Path) else beside.reference,
+        aged=aged(labelled, beside.documents) if beside.documents else None)
     findings = audit_context(context)
-    return Outcome(labelled, findings, _scores(labelled, tables, [serving_k, retrieve_k, eval_k]), context)
+    return Outcome(labelled, findings, _scores(labelled, tables, context.known_ks), context)
 
 
-def _scores(labelled: LabelledSet, runs: Mapping[str, pa.Table], ks: list[int | None]) -> pa.Table | None:
+def _scores(labelled: LabelledSet, runs: Mapping[str, pa.Table], ks: Sequence[int | None]) -> pa.Table | None:
     from goldset.metrics import score
 
     cutoffs = sorted({k for k in ks if k is not None})

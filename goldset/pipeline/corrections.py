@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 
 from goldset.formats.sets import LabelledSet
 
-OLD_RULE = 10  # the old set's gold was taken from production's top 10
+ONE_GOLD = 0.9
+"""Share of the old set's questions with a single gold from which it was labelled one gold a question."""
 
 
 @dataclass(frozen=True)
@@ -25,20 +26,24 @@ class Step:
 
 
 def corrections(old: LabelledSet, old_run: pa.Table, new: LabelledSet, run: pa.Table, *, evaluated: int,
-                served: int) -> list[Step]:
+                served: int, within: int | None = None) -> list[Step]:
     """The old headline, then one cause a row: k, questions, pool, completeness.
 
     After k the questions change: those of the log, labelled as the old set was, with the best-ranked gold of
-    production's top 10 and none else. Then the pool: questions whose gold only lies deeper or with other systems come
-    back, still with one gold each. Then completeness: every gold.
+    production's first ``within`` results and none else. Then the pool: questions whose gold only lies deeper or with
+    other systems come back, still with one gold each. Then completeness: every gold. Where the old gold was looked for
+    everywhere (``within`` None) the pool is no row, and where it held several a question neither is completeness.
     """
-    return [
-        _step("the old headline", old, old_run, evaluated),
-        _step("k: as many results as the reader gets", old, old_run, served),
-        _step("questions: people's own, labelled the old way", _one_each(new, run, within=OLD_RULE), run, served),
-        _step("pool: also where only others found gold", _one_each(new, run, within=None), run, served),
-        _step("completeness: all gold, not one a question", new, run, served),
-    ]
+    steps = [_step("the old headline", old, old_run, evaluated),
+             _step("k: as many results as the reader gets", old, old_run, served)]
+    counts = old.gold.group_by("question_id").aggregate([("span_id", "count")]).column("span_id_count")
+    if pc.mean(pc.equal(counts, 1)).as_py() < ONE_GOLD:
+        return [*steps, _step("questions and gold: people's own", new, run, served)]
+    old_way = _one_each(new, run, within=within)
+    steps.append(_step("questions: people's own, labelled the old way", old_way, run, served))
+    if within is not None:
+        steps.append(_step("pool: also where only others found gold", _one_each(new, run, within=None), run, served))
+    return [*steps, _step("completeness: all gold, not one a question", new, run, served)]
 
 
 def _step(what: str, labelled: LabelledSet, run: pa.Table, k: int) -> Step:

@@ -7,7 +7,7 @@ Nothing here is special to the demo's numbers: each is computed by the code that
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,8 +15,8 @@ import pyarrow as pa
 from goldset.config import Config, load_config
 from goldset.formats.sets import LabelledSet
 from goldset.pipeline import story
-from goldset.pipeline.checks import audit_any, split_runs
-from goldset.pipeline.corrections import corrections
+from goldset.pipeline.checks import Given, audit_any
+from goldset.pipeline.corrections import Step
 from goldset.pipeline.people import open_review, publish, replay_review
 from goldset.pipeline.runner import Runner, Say, plain, rebuild, silent
 from goldset.resources import resource
@@ -54,7 +54,7 @@ def tell(*, keep: str | Path | None = None, runner: Runner = plain, say: Say = s
     show(story.heading(1, "The old set, as teams build them"))
     show(story.opening(old, config))
     outcome = runner("audit-old-set", lambda: audit_any(
-        old, old_runs, logs=resource("data/demo/queries.jsonl"), logs_text="q", eval_k=evaluated,
+        old, old_runs, given=Given(logs=resource("data/demo/queries.jsonl"), logs_text="q"), eval_k=evaluated,
         retrieve_k=scoring.retrieved_k, serving_k=served, families={scoring.system: config.family(scoring.system)}))
     outcome.write_html(folder / "old-set.html")
     show(f"\n{outcome.brief()}")
@@ -75,14 +75,10 @@ def tell(*, keep: str | Path | None = None, runner: Runner = plain, say: Say = s
         show(weakness)
 
     show(story.heading(5, "Before and after: what the old headline was made of"))
-    steps = runner("before-and-after", lambda: corrections(
-        old, old_runs[scoring.system], published.outcome.labelled,
-        split_runs(artifacts.table("run"), config.systems)[scoring.system], evaluated=evaluated, served=served))
-    table = story.table(steps)
+    table = story.table([Step(**row) for row in published.manifest["supersedes"]["steps"]])
     show(table)
     show(story.corrected(published, scoring.system, served))
     show(story.reading(published))
-    published.outcome.write_html(published.path / "report.html", [asdict(step) for step in steps])
     show(story.closing(folder, folder / published.path.relative_to(folder.resolve()) / "report.html"))
     return Story(published.manifest["content_hash"], table)
 

@@ -17,7 +17,8 @@ from goldset.pipeline.checks import Outcome, audit_version
 from goldset.pipeline.manifest import manifest_of
 from goldset.pipeline.runner import Artifacts, Runner, Say, finished, plain, silent
 from goldset.pipeline.scores import cautions
-from goldset.store import Workspace, read_json
+from goldset.pipeline.supersede import superseded
+from goldset.store import Workspace, read_json, write_json
 
 if TYPE_CHECKING:
     from goldset.review import ReviewStore
@@ -210,7 +211,12 @@ def _write(config: Config, artifacts: Artifacts, partial: bool, progress: dict[s
                            partial=partial)
 
     def finish(folder: Path) -> None:
-        export_set(read_published(folder), folder)
+        made = read_published(folder)
+        export_set(made, folder)
+        run = artifacts.table("run")
+        replaced = superseded(config, made, run.filter(pc.equal(run.column("system"), config.scoring.system)))
+        if replaced is not None:
+            write_json(folder / "manifest.json", {**made.manifest, "supersedes": replaced})
 
     return write_version(config.workspace / "gold" / config.project.name, tables, manifest, finish)
 

@@ -30,7 +30,8 @@ PLOTS: dict[str, tuple[tuple[str, ...], str]] = {
 def render_html(title: str, findings: pa.Table, measurements: pa.Table | None = None,
                 summary: Mapping[str, Any] | None = None, *, worst: Mapping[str, Sequence[Worst]] | None = None,
                 bars: Mapping[str, Sequence[Bars]] | None = None,
-                before: Sequence[Mapping[str, Any]] = ()) -> str:
+                supersedes: Mapping[str, Any] | None = None, quoted_k: int | None = None,
+                served_k: int | None = None) -> str:
     """Table findings, table measurements, facts about the set -> the text of one HTML file.
 
     Args:
@@ -41,7 +42,10 @@ def render_html(title: str, findings: pa.Table, measurements: pa.Table | None = 
             a value that is not a mapping goes to the group "The set".
         worst: check -> the questions to look at first, beside their gold.
         bars: check -> bar charts of what lies behind its number.
-        before: steps from an earlier headline to this number: what, k, value, low, high, n.
+        supersedes: the set that this one replaces: ``set`` (its name), ``verdicts`` (check -> verdict of its audit),
+            ``steps`` from its headline to this number (what, k, value, low, high, n).
+        quoted_k: k of the figure that is quoted; the number on the first screen is recall there.
+        served_k: passages that reach the reader; recall there stands beside it.
 
     Raises:
         MissingExtra: jinja2 or matplotlib is not installed.
@@ -53,8 +57,8 @@ def render_html(title: str, findings: pa.Table, measurements: pa.Table | None = 
     rows = [] if measurements is None else measurements.to_pylist()
     return str(_template().render(
         title=title, first=headline(findings), sections=sections, verdicts=verdicts, titles=TITLES,
-        key_number=_key_number(rows, findings), measurements=[_measured(row) for row in rows],
-        recall_plot=_recall_plot(rows), steps=_steps(before), groups=_groups(summary or {}),
+        key_number=_key_number(rows, findings, quoted_k, served_k), measurements=[_measured(row) for row in rows],
+        recall_plot=_recall_plot(rows), replaced=_replaced(supersedes, verdicts), groups=_groups(summary or {}),
         limits=[(name.replace("_", " "), f"{value:g}", doc) for name, value, doc in limits()]))
 
 
@@ -75,7 +79,7 @@ def _section(check: str, verdict: str, findings: pa.Table, worst: Sequence[Worst
     """One property: its words, the numbers shown beside them, its plot and the plot in words."""
     rows = [row for row in findings.to_pylist() if row["check"] == check]
     for row in rows:
-        row["number"] = number(row["measured"], row["low"], row["high"]) if row["measured"] is not None else ""
+        row["number"] = _number(row)
         row["word"] = row["reason"].replace("_", " ").replace(":", ": ")
         row["who"] = "" if row["subject"] == "all" else row["subject"]
     title, question = TITLES.get(check, (title_of(check), ""))
@@ -86,6 +90,15 @@ def _section(check: str, verdict: str, findings: pa.Table, worst: Sequence[Worst
                        "question": _short(row.question), "passage": _short(row.passage)} for row in worst],
             "words": [row for row in rows if decides(check, row["reason"])],
             "shown": [row for row in rows if not decides(check, row["reason"])]}
+
+
+def _number(row: Mapping[str, Any]) -> str:
+    value, bar = row["measured"], row["threshold"]
+    if value is None:
+        return ""
+    # What the pre-check counts is a whole number, also where it is 1.
+    counted = row["check"] == "integrity" and row["low"] is None and value == int(value) and (bar is None or bar >= 1)
+    return f"{value:.0f}" if counted else number(value, row["low"], row["high"])
 
 
 def _plot(check: str, rows: list[dict[str, Any]]) -> tuple[str, str]:
@@ -116,6 +129,16 @@ def _short(text: str | None) -> str | None:
     if text is None or len(text) <= LONGEST:
         return text
     return text[:LONGEST].rsplit(" ", 1)[0] + " …"
+
+
+def _replaced(supersedes: Mapping[str, Any] | None, verdicts: Mapping[str, str]) -> dict[str, Any] | None:
+    """Before and after: the verdicts of both sets by property, and the old headline taken apart."""
+    if supersedes is None:
+        return None
+    old = supersedes["verdicts"]
+    return {"set": supersedes["set"], "steps": _steps(supersedes["steps"]),
+            "verdicts": [(title_of(check), old.get(check, "insufficient"), verdicts.get(check, "insufficient"))
+                         for check in ORDER if check in old or check in verdicts]}
 
 
 def _steps(before: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
@@ -150,10 +173,18 @@ def _recall_plot(rows: list[dict[str, Any]]) -> tuple[str, str]:
     return interval_plot(marks, name="recall", axis="recall"), _alternative(marks, "recall", None)
 
 
-def _key_number(rows: list[dict[str, Any]], findings: pa.Table) -> str:
-    """The number in question: the first recall measured, else the first that the audit shows; empty without any."""
-    for row in _recall_rows(rows):
-        return f"{measure_name(row)} of {row['system']}: {number(row['value'], row['low'], row['high'])}"
+def _key_number(rows: list[dict[str, Any]], findings: pa.Table, quoted_k: int | None, served_k: int | None) -> str:
+    """The number in question: the quoted recall with the served one, else the first that was measured or is shown."""
+    recalls = _recall_rows(rows)
+    quoted = next((row for row in recalls if row["k"] == quoted_k), None)
+    served = next((row for row in recalls if quoted and row["system"] == quoted["system"] and row["k"] == served_k),
+                  None)
+    for row in [quoted] if quoted else recalls:
+        said = f"{measure_name(row)} of {row['system']}: {number(row['value'], row['low'], row['high'])}"
+        if served is None or quoted_k == served_k:
+            return said
+        beside = number(served["value"], served["low"], served["high"])
+        return f"{said}; at the k that is served, {measure_name(served)}: {beside}"
     for row in findings.to_pylist():
         if row["reason"].startswith("recall@"):
             return f"{row['reason']} of {row['subject']}: {number(row['measured'], row['low'], row['high'])}"

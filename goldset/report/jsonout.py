@@ -15,10 +15,14 @@ RECALL_SCHEMA = "goldset.recall/1"
 
 
 def render_json(findings: pa.Table) -> dict[str, Any]:
-    """Table findings -> ``{"schema": "goldset.audit/1", "verdict": …, "findings": […]}``, columns as in the schema."""
-    from goldset.audit import overall
+    """Table findings -> ``{"schema": "goldset.audit/1", "verdict": …, "findings": […], "limits": {…}}``.
 
-    return {"schema": AUDIT_SCHEMA, "verdict": overall(findings), "findings": findings.to_pylist()}
+    Columns of the findings as in the schema; ``limits`` are all thresholds and minimum sample sizes.
+    """
+    from goldset.audit import limits, overall
+
+    return {"schema": AUDIT_SCHEMA, "verdict": overall(findings), "findings": findings.to_pylist(),
+            "limits": {name: value for name, value, _ in limits()}}
 
 
 def read_audit_json(path: Path) -> list[dict[str, Any]]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from goldset.audit import by_check, decides
+from goldset.audit import by_check, decides, limits
 from goldset.report.numbers import render_measurements, wrap
 from goldset.report.summary import headline, title_of
 
@@ -27,7 +27,9 @@ def render_terminal(findings: pa.Table, measurements: pa.Table | None = None, *,
                 lines += _finding(row, width)
     if measurements is not None and len(measurements):
         lines += ["", render_measurements(measurements, width=width)]
-    return "\n".join(lines)
+    bars = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value, _ in limits())
+    said = f"Thresholds (the README and --html say what each is): {bars}."
+    return "\n".join([*lines, "", *wrap(said, width, "  ", "")])
 
 
 def render_brief(findings: pa.Table, *, width: int = 100) -> str:

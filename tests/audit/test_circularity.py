@@ -12,7 +12,16 @@ import pyarrow as pa
 import pytest
 
 from goldset.audit import audit_set, decides
-from goldset.audit.circularity import CUTS, Circularity, Cliff, Evidence, circularity_word, mcnemar, steepest_cliff
+from goldset.audit.circularity import (
+    CUTS,
+    Circularity,
+    Cliff,
+    Evidence,
+    Probed,
+    circularity_word,
+    mcnemar,
+    steepest_cliff,
+)
 from goldset.formats.sets import LabelledSet
 
 MakeSet = Callable[..., LabelledSet]
@@ -81,6 +90,13 @@ def test_a_list_that_ends_cannot_show_a_cliff() -> None:
     (Evidence(60, 0.0, 0.049, None, (9, 0), known=Cliff(10, 13, 0)), "suspected"),
     (Evidence(60, 0.0, 0.049, None, (0, 9), known=Cliff(10, 14, 0)), "low"),
     (Evidence(60, 0.0, 0.049, Cliff(10, 15, 0), (0, 9)), "suspected"),  # asymmetry the other way is no evidence
+    # A probe: 5 of 360 have a one-sided lower bound of .55 %, 4 of .38 % (Clopper and Pearson): the bar is .5 %.
+    (Evidence(60, 0.0, 0.049, None, None, probed=Probed(360, 5, 300, 0)), "circular"),
+    (Evidence(60, 0.0, 0.049, None, None, probed=Probed(360, 4, 300, 0)), "low"),
+    (Evidence(60, 0.0, 0.049, None, None, probed=Probed(360, 5, 0, 0)), "circular"),
+    # As many inside the cut as outside: incomplete everywhere, not taken from this system.
+    (Evidence(60, 0.0, 0.049, None, None, probed=Probed(360, 10, 300, 9)), "suspected"),
+    (Evidence(60, 0.10, 0.30, None, None, probed=Probed(360, 50, 300, 0)), "healthy"),  # gold outside: not its choice
     (Evidence(60, 0.0, 0.049, None, None, shallow=True), "too_shallow"),
     (Evidence(60, 0.4, 0.6, Cliff(5, 30, 0), None, shallow=True), "truncated"),
 ])

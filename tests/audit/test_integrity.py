@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from goldset.audit import audit_set, overall
+from goldset.audit import Aged, Context, audit_context, audit_set, overall
 from goldset.audit.integrity import Integrity
 from goldset.errors import DataError
 from goldset.formats.sets import LabelledSet, Note, load_set
@@ -153,3 +153,42 @@ def test_c04_a_run_of_another_id_scheme_is_foreign_never_recall_zero(make_set: M
     assert "0 of 2 returned ids" in row["message"]
     with pytest.raises(DataError, match="0 of 2 chunk ids"):
         audit_set(make_set({"q1": ["007"]}, passages={"007": "a"}), {"a": make_run("a", {"q1": ["7", "12"]})})
+
+
+def test_gold_against_todays_documents_has_a_verdict_of_its_own(make_set: MakeSet) -> None:
+    gold = {f"q{i:02}": [f"d{i}"] for i in range(40)}
+    labelled = make_set(gold, passages={f"d{i}": f"text {i}" for i in range(40)})
+
+    def told(**lost: tuple[tuple[str, str], ...]) -> dict[str, Any]:
+        context = Context(labelled, aged=Aged("new.jsonl", **lost))
+        rows: list[dict[str, Any]] = audit_context(context, [Integrity()]).to_pylist()
+        return next(row for row in rows if row["subject"] == "staleness")
+
+    assert (told()["verdict"], told()["reason"]) == ("pass", "current")
+    moved = told(moved=(("q05", "d5"),))
+    assert (moved["verdict"], moved["reason"], moved["measured"]) == ("warn", "moved", 0)
+    # Two of forty are 5 %: not more than the limit; three are.
+    aged = told(changed=(("q01", "d1"),), missing=(("q02", "d2"),))
+    assert (aged["verdict"], aged["reason"], aged["measured"]) == ("warn", "aged", 0.05)
+    assert ("38 of 40 gold passages stand in new.jsonl as they were labelled (0 moved, 1 changed, 1 missing; first "
+            "missing: question 'q02', passage 'd2')") in aged["message"]
+    assert told(missing=tuple((f"q0{i}", f"d{i}") for i in range(3)))["verdict"] == "fail"
+
+
+@pytest.mark.parametrize(("name", "text"), [
+    ("test.tsv", "q1\td1\t1\nq2\td2\t1\nq1\td1\t0\nq3\td3\t1\n"),
+    ("set.csv", "question,gold_id,grade\nwhat is one,d1,1\nwhat is two,d2,1\nwhat is one,d1,0\nwhat is three,d3,1\n"),
+])
+def test_a_pair_with_two_grades_is_told_and_counts_as_not_judged(tmp_path: Path, name: str, text: str) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    labelled = load_set(path, contradictions=True)
+    rows = {row["reason"]: row for row in audit_set(labelled, {}, checks=[Integrity()]).to_pylist()}
+    row = rows["note:two_grades"]
+    line = 3 + text.startswith("question")
+    assert (row["verdict"], row["n"]) == ("warn", 1)
+    assert f"{path}, line {line}: pairs stand with two different grades; they count as not judged" in row["message"]
+    assert sorted(labelled.gold.column("span_id").to_pylist()) == ["d2", "d3"]
+    assert labelled.judgments.column("relevant").null_count == 1
+    with pytest.raises(DataError, match=f"line {line}: grade 0"):  # where a number is wanted, nothing is guessed
+        load_set(path)

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from goldset.audit import audit_set
+from goldset.audit import Context, audit_context, audit_set
 from goldset.audit.k_mismatch import KMismatch, k_word
 from goldset.errors import UsageError
 from goldset.formats.sets import LabelledSet
@@ -36,7 +36,8 @@ def measured(make_set: MakeSet, make_run: MakeRun) -> Callable[..., dict[tuple[s
     def run(systems: tuple[str, ...] = ("production",), manifest: dict[str, Any] | None = None,
             **facts: Any) -> dict[tuple[str, str], dict[str, Any]]:
         labelled = make_set(gold, manifest=manifest or {})
-        table = audit_set(labelled, {name: make_run(name, lists) for name in systems}, checks=[KMismatch()], **facts)
+        table = audit_context(Context(labelled, {name: make_run(name, lists) for name in systems}, **facts),
+                              [KMismatch()])
         return {(row["subject"], row["reason"]): row for row in table.to_pylist()}
 
     return run
@@ -149,3 +150,26 @@ def test_the_gap_is_split_into_retrieval_and_rerank_loss(make_set: MakeSet, make
     assert [row["measured"] for row in alone if row["reason"] == "mismatch"] == [None]
     with pytest.raises(UsageError, match="retrieved system 'rwa' has no run"):
         audit_set(make_set(gold), runs, retrieved_system="rwa")
+
+
+def test_c19_fewer_passages_in_the_log_than_said_fail_and_recall_is_taken_there(measured: Measured) -> None:
+    # 10 are quoted, 5 said to be served, 3 reach most readers, 1 in two answers: recall@3 = recall@1 = 8 / 20.
+    rows = measured(eval_k=10, serving_k=5, observed={0: 1, 1: 2, 3: 7})
+    row = rows["log", "served_less"]
+    assert (row["verdict"], row["n"], row["measured"], row["threshold"]) == ("fail", 10, 3, 5)
+    assert ("5 are said to be served; 3 passages reached the reader in 7 of 10 logged answers, as few as 1 in 2, none "
+            "in 1.") in row["message"]
+    assert rows["production", "recall@3"]["measured"] == pytest.approx(0.4)
+    assert rows["production", "recall@1"]["measured"] == pytest.approx(0.4)
+    assert "Recall is quoted at k = 10, production serves 3" in rows["production", "mismatch"]["message"]
+
+
+def test_the_log_alone_says_which_k_is_served(measured: Measured) -> None:
+    rows = measured(eval_k=5, observed={5: 3})
+    assert rows["log", "observed"]["measured"] == 5
+    assert rows["production", "equal"]["verdict"] == "pass"
+    assert ("log", "served_as_said") in measured(eval_k=5, serving_k=5, observed={5: 3})
+    # More than said: recall is taken at what is said, which flatters less, and the difference is told.
+    rows = measured(eval_k=5, serving_k=4, observed={5: 3})
+    assert rows["log", "served_more"]["verdict"] == "warn"
+    assert ("production", "recall@4") in rows

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from goldset.audit import audit_set
+from goldset.audit import Context, audit_context, audit_set
 from goldset.audit.leakage import Leakage, copied_run, coverage, leakage_word, measure, norm
 from goldset.formats.sets import LabelledSet
 from goldset.lexical import BM25Index, robertson_idf
@@ -190,3 +190,74 @@ def test_origins_are_shown_apart(make_set: MakeSet) -> None:
     table = audit_set(labelled, {}, checks=[Leakage()]).to_pylist()
     shown = {row["subject"]: row["n"] for row in table if row["reason"] == "origin"}
     assert shown == {"origin log": 30, "origin synthetic": 30}
+
+
+def against(world: World, share: float, reference: LabelledSet, *, logs: list[str] | None = None,
+            make_set: MakeSet) -> list[dict[str, Any]]:
+    texts, gold = world.questions(80, share)
+    labelled = make_set(gold, passages=world.passages, questions=texts)
+    table = None if logs is None else pa.table({"text": pa.array(logs, pa.string())})
+    rows: list[dict[str, Any]] = audit_context(Context(labelled, log_questions=table, reference=reference),
+                                               [Leakage()]).to_pylist()
+    return rows
+
+
+def test_real_questions_with_gold_are_the_better_reference(make_set: MakeSet) -> None:
+    world = World(5)
+    asked, answers = world.questions(80, 0.4)
+    reference = make_set(answers, passages=world.passages, questions=asked)
+    copied, *_ = against(world, 0.95, reference, make_set=make_set)
+    alike, *_ = against(world, 0.4, reference, make_set=make_set)
+    assert copied["verdict"] == "fail"
+    assert alike["verdict"] != "fail"
+    assert alike["measured"] == pytest.approx(0.5, abs=0.1)
+    assert "far more of their rare words with their gold than real questions" in copied["message"]
+    # Nothing says who pooled the reference, so its leaning is told.
+    assert "leans towards acquittal" in copied["message"]
+    # Logs without gold stand below it on the ladder and do not decide beside it.
+    row, *_ = against(world, 0.4, reference, logs=world.logs(80, 0.4), make_set=make_set)
+    assert "those of small whose gold people found" in row["message"]
+
+
+def test_too_small_a_reference_gives_way_to_the_logs_or_decides_nothing(make_set: MakeSet) -> None:
+    world = World(6)
+    asked, answers = world.questions(20, 0.4)
+    reference = make_set(answers, passages=world.passages, questions=asked)
+    row, *_ = against(world, 0.95, reference, make_set=make_set)
+    assert (row["reason"], row["n"]) == ("too_few", 20)
+    row, *_ = against(world, 0.95, reference, logs=world.logs(80, 0.4), make_set=make_set)
+    assert "log questions" in row["message"]
+
+
+def test_the_plain_ratio_is_shown_with_what_length_alone_explains(make_set: MakeSet) -> None:
+    # Set questions of 12 words against log questions of 6, copied alike: BM25 is a sum over words, about twice as much.
+    world = World(7)
+    texts, gold = world.questions(60, 0.4, words=(12, 13))
+    labelled = make_set(gold, passages=world.passages, questions=texts)
+    logs = list(world.questions(60, 0.4, words=(6, 7))[0].values())
+    rows = findings(labelled, logs)
+    row = rows["bm25_ratio"]
+    assert row["verdict"] == "pass"
+    measured = [measure(Context(labelled).index or pytest.fail("no index"), text, [world.passages[gold[name][0]]],
+                        top=False) for name, text in texts.items()]
+    best = [measure(Context(labelled).index or pytest.fail("no index"), text, [], top=True) for text in logs]
+    mean = np.mean([row.plain for row in measured]) / np.mean([(row.top or 0) * row.attainable for row in best])
+    assert row["measured"] == pytest.approx(mean)
+    assert "which proves nothing: BM25 is a sum over the question's terms" in row["message"]
+    assert "bm25_ratio" not in findings(labelled)
+
+
+def test_c20_the_result_is_split_by_where_the_questions_come_from(make_set: MakeSet) -> None:
+    world = World(8)
+    texts, gold = world.questions(120, 0.4)
+    written = {f"q{i}" for i in range(60)}
+    for name in written:  # these repeat their gold
+        texts[name] = " ".join(world.passages[gold[name][0]].split()[:8])
+    labelled = make_set(gold, passages=world.passages, questions=texts,
+                        origins={name: "synthetic" if name in written else "log" for name in texts})
+    table = audit_set(labelled, {}, checks=[Leakage()], log_questions=pa.table({"text": world.logs(80, 0.4)}))
+    by = {row["subject"]: row for row in table.to_pylist() if row["reason"] == "origin"}
+    assert by["origin synthetic"]["measured"] == 1.0
+    assert "60 with 5 or more copied words; against real questions AUC" in by["origin synthetic"]["message"]
+    assert "0 with 5 or more copied words" in by["origin log"]["message"]
+    assert by["origin log"]["measured"] < 0.9

@@ -103,6 +103,33 @@ def test_no_find_acquits_where_the_bound_allows(context: Context, make_set: Make
     assert (rows["probe", "complete"]["verdict"], rows["all", "complete"]["verdict"]) == ("pass", "pass")
 
 
+def test_a_probe_of_its_own_systems_never_acquits_a_set_built_here(make_set: MakeSet, make_run: MakeRun) -> None:
+    gold = {f"q{i:03}": [f"g{i}", f"h{i}"] for i in range(60)}
+    labelled = make_set(gold, passages={f"{kind}{i}": f"{kind} {i}" for i in range(60) for kind in "ghxy"},
+                        questions={q: q for q in gold}, kind="published")
+    runs = {name: make_run(name, {q: [f"g{i}", f"h{i}", f"{kind}{i}"] for i, q in enumerate(gold)})
+            for name, kind in (("a", "x"), ("b", "y"))}
+    context = Context(labelled, runs, {"a": "lexical", "b": "dense"})
+    rows = words(context, answered(context, lambda i, row: False))
+    assert rows["probe", "complete"]["verdict"] == "pass"
+    assert rows["all", "pool_only"]["verdict"] == "insufficient"
+    # A find convicts it all the same.
+    assert words(context, answered(context, lambda i, row: True))["all", "incomplete"]["verdict"] == "fail"
+
+
+def test_an_undecided_probe_says_how_many_passages_would_decide(context: Context) -> None:
+    # Nothing found of 60: at most 3.689 x w beside 30 gold, with w = 9 / m. .90 needs w <= .904: all nine, weight 1,
+    # leave 30 / 33.689 = .89, so nothing less than everything decides.
+    row = words(context, answered(context, lambda i, row: False))["probe", "inconclusive"]
+    assert row["remedy"] == ("have people read everything within reach, up to 9 passages a question (--probe-size 9); "
+                             "less does not decide")
+    # Three finds of sixty, weight 4.5 each: many more as rare as these would convict the set with less.
+    row = words(context, answered(context, lambda i, row: i in (0, 20, 40)))["probe", "inconclusive"]
+    size = int(row["remedy"].split("have people read ")[1].split()[0])
+    assert 2 < size < 9
+    assert f"(--probe-size {size})" in row["remedy"]
+
+
 def test_what_people_cannot_tell_is_left_out_and_counted(context: Context) -> None:
     # One of two undecided: the other stands for all nine.
     rows = words(context, answered(context, lambda i, row: None if i % 2 else i == 2))

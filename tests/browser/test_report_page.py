@@ -35,7 +35,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("report") / "report.html"
     steps = [{"what": "the old headline", "k": 20, "value": 1.0, "low": 0.9, "high": 1.0, "n": QUESTIONS}]
     path.write_text(render_html("a set", audit_context(context), worst=worst_questions(context),
-                                bars=figures(context), before=steps), encoding="utf-8")
+                                bars=figures(context), supersedes={"set": "old", "verdicts": {"leakage": "fail"},
+                                                                              "steps": steps}), encoding="utf-8")
     return path
 
 

@@ -21,6 +21,7 @@ import pytest
 from goldset.review import ReviewStore
 from goldset.schemas import from_rows
 from goldset.text import content_hash, question_id, text_sha256
+from tests.browser.axe import complaints
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -348,3 +349,25 @@ def test_screenshots(served: Served, page_of: Callable[..., Any]) -> None:
         page.request.post(served.address + "leave")
         page.goto(served.address)
         page.screenshot(path=folder / "enter.png")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(360, "light"), (1280, "dark")])
+def test_axe_finds_nothing_wrong_with_the_page(served: Served, page_of: Callable[..., Any], browser: Browser,
+                                               width: int, scheme: str) -> None:
+    pytest.importorskip("axe_playwright_python")
+    options: dict[str, Any] = {"viewport": {"width": width, "height": 800}, "color_scheme": scheme}
+    context = browser.new_context(**options)
+    door = context.new_page()
+    door.goto(served.address)
+    assert complaints(door) == []
+    context.close()
+    with page_of(**options) as page:
+        assert complaints(page) == []
+        page.click(".sentence >> nth=0")
+        assert complaints(page) == [], "with a sentence selected"
+        page.keyboard.press("Escape")
+        for done in range(6):
+            page.keyboard.press("y")
+            count(page, f"{done + 1} of 6 answered")
+        page.wait_for_timeout(200)
+        assert complaints(page) == [], "at the end"

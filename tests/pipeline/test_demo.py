@@ -9,7 +9,7 @@ import pytest
 from goldset.audit import by_check
 from goldset.formats.sets import load_set
 from goldset.formats.trec import read_run
-from goldset.pipeline.checks import audit_any
+from goldset.pipeline.checks import Given, audit_any
 from goldset.pipeline.demo import demo_config, unread_config
 from goldset.resources import resource
 
@@ -27,8 +27,9 @@ def test_trying_the_page_touches_no_answer_of_the_story(tmp_path: Path, monkeypa
 
 def test_the_audit_finds_what_was_planted_in_the_old_set() -> None:
     run = read_run(resource("data/demo/old_set_production.run.gz"), system="production")
-    outcome = audit_any(load_set(resource("data/demo/old_set")), {"production": run}, logs_text="q", eval_k=20,
-                        logs=resource("data/demo/queries.jsonl"), retrieve_k=20, serving_k=5,
+    outcome = audit_any(load_set(resource("data/demo/old_set")), {"production": run}, eval_k=20,
+                        given=Given(logs=resource("data/demo/queries.jsonl"), logs_text="q"), retrieve_k=20,
+                        serving_k=5,
                         families={"production": "lexical"}, quiet=True)
     assert by_check(outcome.findings) == {"integrity": "pass", "circularity": "fail", "leakage": "fail",
                                           "k_mismatch": "fail", "completeness": "warn"}

@@ -256,7 +256,8 @@ def test_worst_questions_bars_and_steps_are_on_the_page(findings: pa.Table) -> N
     bars = {"circularity": [Bars("Gold by its rank in bm25", "gold passages", ("1", "2–5", "not in list"), (3, 40, 0))]}
     steps = [{"what": "the old headline", "k": 20, "value": 1.0, "low": 0.96, "high": 1.0, "n": 100},
              {"what": "k: what is served", "k": 5, "value": 0.69, "low": None, "high": None, "n": 100}]
-    html = render_html("demo", findings, worst=worst, bars=bars, before=steps)
+    html = render_html("demo", findings, worst=worst, bars=bars,
+                       supersedes={"set": "old-set", "verdicts": {"circularity": "fail"}, "steps": steps})
     page = Page(html)
     assert "At rank 2 of bm25." in page.text
     assert "when <b>does</b> it open" in page.text  # escaped, so it is text and no tag
@@ -265,5 +266,6 @@ def test_worst_questions_bars_and_steps_are_on_the_page(findings: pa.Table) -> N
     assert "x " * 300 not in page.text
     assert "Gold by its rank in bm25 (gold passages): 1: 3; 2–5: 40; not in list: 0." in page.text
     assert "-0.310" in page.text
+    assert "This version replaces old-set." in page.text
     assert len(page.ids) == len(set(page.ids))
     assert not any(tag in page.tags for tag in ("script", "link", "img", "iframe"))
