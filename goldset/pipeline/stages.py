@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from goldset.config import Config, DenseSystem, RunSystem, SimilarityJudge
+from goldset.config import Config, CorpusConfig, DenseSystem, RunSystem, SimilarityJudge
 from goldset.errors import DataError
 from goldset.store import Workspace, write_text
 
@@ -52,7 +52,7 @@ def _corpus(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, d
     from goldset.corpus import build_corpus
     from goldset.formats.corpora import read_chunks, read_documents
 
-    section, path = context.config.corpus, context.config.path
+    section, path = _corpus_section(context.config), context.config.path
     documents = chunks = None
     report: dict[str, Any] = {}
     if section.documents is not None:
@@ -63,9 +63,26 @@ def _corpus(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, d
     return {"documents": built.documents, "chunks": built.chunks}, {**report, **built.report}
 
 
+def _corpus_section(config: Config) -> CorpusConfig:
+    """The section, a tokenizer's folder resolved against the configuration."""
+    section = config.corpus
+    if section.chunker is None or section.chunker.tokenizer is None:
+        return section
+    from goldset.encoder import located
+
+    found = located(section.chunker.tokenizer, config.base)
+    return section.model_copy(update={"chunker": section.chunker.model_copy(update={"tokenizer": found})})
+
+
 def _corpus_files(config: Config) -> list[Path]:
     sources = (config.corpus.documents, config.corpus.chunks)
-    return [config.path(source.path) for source in sources if source is not None]
+    files = [config.path(source.path) for source in sources if source is not None]
+    chunker = _corpus_section(config).chunker
+    if chunker is not None and chunker.tokenizer is not None:
+        from goldset.corpus.tokens import tokenizer_file
+
+        files.append(tokenizer_file(chunker.tokenizer))
+    return files
 
 
 def _spans(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, dict[str, Any]]:

@@ -209,6 +209,15 @@ def test_own_chunks_of_whole_sentences() -> None:
     assert stepped[:2] == ["One two three. Four five six.", "Four five six. Seven eight."]
 
 
+def test_a_chunk_inside_the_one_before_is_left_out() -> None:
+    # Sentences of 2, 2 and 5 words, up to 4 words by 2: one word group on, only the second sentence fits, and it lies
+    # in the first chunk.
+    text = "One two. Three four. Five six seven eight nine."
+    config = ChunkerConfig(words=4, step=2, unit="sentences")
+    assert [text[slice(*part)] for part in cut_document(text, config)] == [
+        "One two. Three four.", "Five six seven eight nine."]
+
+
 def test_scripts_without_spaces_are_cut_by_pairs_of_characters() -> None:
     assert cut_document("床前明月光", ChunkerConfig.model_validate({"words": 2})) == [(0, 4), (4, 5)]
 
