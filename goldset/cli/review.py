@@ -73,9 +73,26 @@ def progress_text(progress: dict[str, Any]) -> str:
     lines += [f"  {reason:<14} {count['answered']:>6} answered {count['open']:>6} open"
               for reason, count in sorted(progress["reasons"].items())]
     lines += [f"  {name:<14} {row['answered']:>6} answered" for name, row in sorted(progress["assessors"].items())]
+    lines += carried_lines(progress)
     left = progress["hours_left"]
     lines.append("  time left: unknown until answers are timed" if left is None else f"  time left: about {left:.1f} h")
     return "\n".join(lines)
+
+
+def carried_lines(progress: dict[str, Any]) -> list[str]:
+    """What earlier rebuilds answered, and what of them is lost."""
+    carried, checks = progress["carried"], progress["reasons"].get("carried_check")
+    lines = []
+    if carried["items"] or carried["others"]:
+        lines.append(f"  carried from earlier rebuilds: {carried['items']} items, and {carried['others']} passages "
+                     "that nobody is asked about now")
+    if checks:
+        lines.append(f"  {checks['answered'] + checks['open']} items ask again where new spans divide the evidence of "
+                     "an earlier yes")
+    if progress["lost"]:
+        lines.append(f"  {progress['lost']} earlier yes stand in text that the corpus no longer has; 'goldset "
+                     "reanchor' says where it went")
+    return lines
 
 
 @command.command("export")
