@@ -49,8 +49,11 @@ def carried_labels(*, queue: pa.Table, labels: pa.Table, earlier_queue: pa.Table
             made.append(_carried(answers[-1], rows, item["item_id"], campaign, "carried"))
     asked = {*pairs_of(queue), *(answer.pair for answer in given)}
     pooled = set(pairs_of(candidates))
+    first = dict(zip(spans.column("span_id").to_pylist(), spans.column("twin_group").to_pylist(), strict=True))
     for pair, said in known.items():
         final = said.get("") or _final(said)
+        if first[pair[1]] != pair[1]:
+            continue  # it has become the twin of another span, which is judged for both
         if pair not in asked and final and ("" in said or final[-1].relevant or pair in pooled):
             found = final[-1]
             made.append(_carried(found, rows, None, campaign, "carried" if found.item_id else found.origin))
@@ -152,8 +155,8 @@ def followed_label(*, decision: Mapping[str, Any], sources: Mapping[str, Mapping
     names = ", ".join(decision["label_ids"])
     return {**behind[-1], "label_id": "c" + content_hash("followed", names, item, decision["span_id"], campaign)[:24],
             "item_id": item, "question_id": decision["question_id"], "span_id": decision["span_id"],
-            "span_text_hash": text_hash, "campaign": campaign, "supersedes": None, "origin": "carried",
-            "seconds": None, "reason": None, "evidence": decision["evidence"],
+            "span_text_hash": text_hash, "campaign": campaign, "supersedes": None, "seconds": None, "reason": None,
+            "origin": "carried" if item or behind[-1]["item_id"] else behind[-1]["origin"], "evidence": decision["evidence"],
             "evidence_source": decision["evidence_source"],
             "note": f"carried from {names}, on other spans: " + (
                 "their evidence lies here" if decision["relevant"] else "together they hold this text")}
