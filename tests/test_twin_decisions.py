@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -118,7 +117,7 @@ def test_no_merge_ever_joins_what_is_apart(joined: list[tuple[int, int]], apart:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Iterator[Path]:
+def project(tmp_path: Path) -> Path:
     """The golden corpus and three documents of one chunk: A, B and D."""
     path = golden.write(tmp_path / "harbour")
     rows = [{"doc_id": name, "text": text} for name, text in (("memo", A), ("note", B), ("draft", D))]
@@ -127,7 +126,7 @@ def project(tmp_path: Path) -> Iterator[Path]:
     with (path.parent / "chunks.jsonl").open("a", encoding="utf-8") as file:
         file.writelines(json.dumps({**row, "chunk_id": row["doc_id"], "start": 0, "end": len(row["text"])}) + "\n"
                         for row in rows)
-    yield path
+    return path
 
 
 MEMO, NOTE, DRAFT = (f"{name}#0-{len(text)}" for name, text in (("memo", A), ("note", B), ("draft", D)))

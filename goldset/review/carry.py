@@ -156,8 +156,8 @@ def followed_label(*, decision: Mapping[str, Any], sources: Mapping[str, Mapping
     return {**behind[-1], "label_id": "c" + content_hash("followed", names, item, decision["span_id"], campaign)[:24],
             "item_id": item, "question_id": decision["question_id"], "span_id": decision["span_id"],
             "span_text_hash": text_hash, "campaign": campaign, "supersedes": None, "seconds": None, "reason": None,
-            "origin": "carried" if item or behind[-1]["item_id"] else behind[-1]["origin"], "evidence": decision["evidence"],
-            "evidence_source": decision["evidence_source"],
+            "origin": "carried" if item or behind[-1]["item_id"] else behind[-1]["origin"],
+            "evidence": decision["evidence"], "evidence_source": decision["evidence_source"],
             "note": f"carried from {names}, on other spans: " + (
                 "their evidence lies here" if decision["relevant"] else "together they hold this text")}
 
