@@ -66,6 +66,26 @@ def test_export_puts_gold_on_any_chunking(goldset: Goldset, harbour: Harbour, tm
     assert float(weights[f"{question_id(golden.WINTER)}\tferry/1"]) == 1
 
 
+def test_another_tools_chunk_file_names_its_own_fields(goldset: Goldset, harbour: Harbour, tmp_path: Path) -> None:
+    rows = [{"_id": row["chunk_id"], "body": row["text"], "metadata": {"document": row["doc_id"], "from": row["start"],
+             "to": row["end"]}} for row in _pairs()]
+    golden.jsonl(tmp_path / "new.jsonl", rows)
+    asked = ["export", harbour.published.path, "--to", tmp_path / "out", "--chunks", tmp_path / "new.jsonl"]
+    names = "id=_id,text=body,doc_id=metadata.document,start=metadata.from,end=metadata.to"
+    assert goldset(*asked).code == 3
+    done = goldset(*asked, "--fields", names, "--format", "ragas", "--format", "qrels")
+    assert done.code == 0
+    assert done.out.startswith(f"8 pairs of 7 gold spans to {tmp_path / 'out'} (ragas, qrels)")
+    assert _qrels(tmp_path / "out") == {(question_id(text), chunk) for text, chunk in QRELS}
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "export.json", "qrels.txt", "ragas.jsonl", "weights.tsv"]
+    done = goldset(*asked, "--fields", "docid=metadata.document")
+    assert done.code == 2
+    assert "a chunk has no 'docid'; did you mean 'doc_id'?" in done.complaint
+    assert goldset(*asked, "--fields", "id").code == 2
+    assert goldset(*asked[:4], "--fields", names).code == 2
+
+
 def test_export_and_recall_agree_on_what_they_can(goldset: Goldset, harbour: Harbour, pairs: Path) -> None:
     # WINTER (3 draws) delivers at 2; BICYCLE (2) needs both pairs: at 2. Draws of questions with gold, without MUZZLE,
     # whose find is weighted apart: 3 + 2 + 2 + 1 + 2 = 10.
