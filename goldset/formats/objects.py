@@ -118,7 +118,7 @@ def _csv_rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _is_header(table: list[tuple[int, list[str]]]) -> bool:
-    """A first row of short distinct names, none of which comes back as a value below, or one that names question and gold."""
+    """A first row that names question and gold, or short distinct names none of which is a value below."""
     first = [cell.strip() for cell in table[0][1]]
     if len(set(first)) < len(first) or not all(first):
         return False
