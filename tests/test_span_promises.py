@@ -152,8 +152,8 @@ def test_nine_tenths_of_a_span_lie_in_one_chunk_or_all_but_part_of_a_sentence(
 
 def test_nine_tenths_cannot_always_be_had() -> None:
     # Sentences [0,65) [66,120) [121,180); chunks A [0,100), B [80,180), and F [60,130), which shares 40 of its 70 with
-    # A and folds. F holds the middle sentence whole, so it may not be cut. It can go to the right: [66,180) has 114 code
-    # points, B holds 100 of them, 88 %. It can go to the left: [0,120), A holds 100, 83 %. There is no third way.
+    # A and folds. F holds the middle sentence whole, so it may not be cut. It can go to the right: [66,180) has 114
+    # code points, B holds 100 of them, 88 %. It can go to the left: [0,120), A holds 100, 83 %. There is no third way.
     text = " ".join("W" + "a" * (length - 2) + "." for length in (65, 54, 59))
     assert sentences(text) == [(0, 65), (66, 120), (121, 180)]
     chunks = [(0, 100), (80, 180), (60, 130)]
