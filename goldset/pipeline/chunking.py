@@ -107,18 +107,19 @@ def _holds(text: str, row: Mapping[str, Any]) -> bool:
 
 def explain_file(file: Path, doc_id: str | None, chunks: Path | None, chunker: ChunkerConfig,
                  fields: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """One document of a file and its chunks -> doc_id, length, chunks with roles, spans with words, cuts.
+    """One document of a file and its chunks -> doc_id, length, chunks with roles, spans with words and heading, cuts.
+
+    ``offsets`` counts the chunks by how far their offsets can be trusted; those without offsets are in none of the
+    lists and counted as ``without_offsets``.
 
     Raises:
         DataError: the file has no such document, or the chunks have none of it.
     """
     from goldset.corpus import build_corpus
-    from goldset.formats.corpora import read_chunks, read_document_file, read_documents
-    from goldset.spans import explain_document
+    from goldset.formats.corpora import read_chunks
+    from goldset.spans import canonical_spans, explain_document
 
-    lines = ".jsonl" in file.suffixes or ".json" in file.suffixes
-    source = DocumentSource.model_validate({"path": str(file)})
-    documents = read_documents(source, file)[0] if lines or file.is_dir() else read_document_file(file)
+    source, documents = _documents_of(file)
     names = documents.column("doc_id").to_pylist()
     name = names[0] if doc_id is None else doc_id
     if name not in names:
@@ -138,6 +139,26 @@ def explain_file(file: Path, doc_id: str | None, chunks: Path | None, chunker: C
     rows = built.chunks.to_pylist()
     placed = [(row["chunk_id"], row["start"], row["end"]) for row in rows if row["start"] is not None]
     shown = explain_document(text, placed)
+    found = canonical_spans(documents=document, chunks=built.chunks).spans.select(["start", "heading"]).to_pylist()
+    headings = {row["start"]: row["heading"] for row in found}
     for row in shown["spans"]:
         row["words"] = count_words(text[row["start"] : row["end"]])
-    return {"doc_id": name, "length": len(text), "without_offsets": len(rows) - len(placed), **shown}
+        row["heading"] = headings[row["start"]]
+    return {"doc_id": name, "length": len(text), "without_offsets": len(rows) - len(placed),
+            "offsets": built.report["offsets"], **shown}
+
+
+def _documents_of(file: Path) -> tuple[DocumentSource, pa.Table]:
+    """The documents of a JSONL file, whatever of the usual names its id has, of a folder, or of one text file."""
+    from goldset.formats.corpora import read_document_file, read_documents
+    from goldset.formats.lines import json_lines
+
+    source = DocumentSource.model_validate({"path": str(file)})
+    if file.is_dir():
+        return source, read_documents(source, file)[0]
+    if not {".jsonl", ".json", ".ndjson"} & set(file.suffixes):
+        return source, read_document_file(file)
+    first = next((row for _, row in json_lines(file)), {})
+    named = next((name for name in ("doc_id", "_id", "id", "document_id") if name in first), source.id)
+    source = source.model_copy(update={"id": named})
+    return source, read_documents(source, file)[0]

