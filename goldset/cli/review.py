@@ -37,6 +37,7 @@ def serve_page(config: Config, host: str, port: int, tokens: Path | None = None)
     from goldset.judges import load_rubric
     from goldset.pipeline import finished, open_review, store_of
     from goldset.pipeline.people import campaign_of, corpus_search, wave_maker
+    from goldset.pipeline.twins import Twins
     from goldset.review import Passages, read_tokens
     from goldset.review import serve as serve_review
 
@@ -48,7 +49,8 @@ def serve_page(config: Config, host: str, port: int, tokens: Path | None = None)
         announce=lambda address: say(f"review page: {address}  (Ctrl-C ends it; answers are stored as they are given)"),
         rubric_version=load_rubric(config.path(config.judge.rubric)).version, campaign=campaign_of(artifacts),
         passages=Passages(spans=artifacts.table("spans"), documents=artifacts.table("documents")),
-        search=corpus_search(artifacts), grow=wave_maker(config, artifacts))
+        search=corpus_search(artifacts), grow=wave_maker(config, artifacts),
+        twins=Twins(config, artifacts.table("spans")))
 
 
 @command.command("status")

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
 import click
 
 from goldset.cli.common import config_option, json_option, result, result_json
-
-_AROUND = 6  # words shown either side of a difference
 
 
 @click.group("twins")
@@ -58,21 +55,14 @@ def _shown(pair: dict[str, Any]) -> list[str]:
 
 def difference(left: str, right: str) -> str:
     """Two texts word by word: what both have around each difference, [-only left-], {+only right+}."""
-    one, other = left.split(), right.split()
-    parts: list[str] = []
-    codes = SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
-    for number, (kind, a, b, c, d) in enumerate(codes):
-        if kind == "equal":
-            before = one[a : a + _AROUND] if number else []
-            after = one[max(b - _AROUND, a + len(before)) : b] if number < len(codes) - 1 else []
-            gap = ["…"] if b - a > len(before) + len(after) else []
-            parts += [*before, *gap, *after]
-            continue
-        if a < b:
-            parts.append(click.style(f"[-{' '.join(one[a:b])}-]", fg="red"))
-        if c < d:
-            parts.append(click.style(f"{{+{' '.join(other[c:d])}+}}", fg="green"))
-    return " ".join(parts) if len(codes) > 1 else "only white space differs"
+    from goldset.spans.neartwins import segments
+
+    parts = segments(left, right)
+    if not {kind for kind, _ in parts} & {"left", "right"}:
+        return "only white space differs"
+    marked = {"left": ("[-{}-]", "red"), "right": ("{{+{}+}}", "green")}
+    return " ".join(click.style(marked[kind][0].format(words), fg=marked[kind][1]) if kind in marked else words
+                    for kind, words in parts)
 
 
 def _decide(action: str, config_path: Path, left: str, right: str, by: str) -> None:

@@ -60,8 +60,8 @@ class Twins:
     def listed(self) -> list[dict[str, Any]]:
         """Pairs that are alike or were decided, most alike first.
 
-        Each has left, right, similarity, difference, the two texts, and state: open, merged (with by and time, or by
-        the configuration where by is null) or kept (by, time).
+        Each has left, right, similarity, left_text, right_text, and state: open, merged (with by and time, or by the
+        configuration where by is null) or kept (by, time).
         """
         pairs = {(pair["left"], pair["right"]): pair for pair in self._alike}
         said: dict[tuple[str, str], TwinDecision] = {}

@@ -75,6 +75,27 @@ def difference(left: str, right: str, most: int = 3) -> str:
     return "; ".join(changes[:most] + more)
 
 
+def segments(left: str, right: str, around: int = 6) -> list[tuple[str, str]]:
+    """Two texts word by word, to be shown: (same | gap | left | right, words) in reading order.
+
+    Around each difference stand the words that both have; what lies further off is a gap.
+    """
+    one, other = left.split(), right.split()
+    parts: list[tuple[str, str]] = []
+    codes = SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
+    for number, (kind, a, b, c, d) in enumerate(codes):
+        if kind != "equal":
+            parts += [(side, " ".join(words)) for side, words in (("left", one[a:b]), ("right", other[c:d])) if words]
+            continue
+        before = one[a : a + around] if number else []
+        after = one[max(b - around, a + len(before)) : b] if number < len(codes) - 1 else []
+        if b - a > len(before) + len(after):
+            parts += [("same", " ".join(before)), ("gap", "…"), ("same", " ".join(after))]
+        else:
+            parts.append(("same", " ".join([*before, *after])))
+    return [(kind, words) for kind, words in parts if words]
+
+
 def _short(words: Sequence[str]) -> str:
     return " ".join(words) if len(words) <= 12 else " ".join([*words[:6], "…", *words[-5:]])
 
