@@ -82,7 +82,7 @@ def load_encoder(model: str, *, dtype: str, cache: Path) -> Encoder:
     """
     if importlib.util.find_spec("sentence_transformers") is None:
         raise MissingExtra(f"the encoder '{model}'", "dense")
-    folder, name = _resolve(model)
+    folder, name = model_folder(model)
     hashes = _file_hashes(folder)
     for file, wanted in KNOWN_FILES.get(name, {}).items():
         if hashes.get(file) != wanted:
@@ -107,7 +107,7 @@ def located(model: str, base: Path) -> str:
 
 def model_fingerprint(model: str) -> str:
     """Hash of the files behind a model: changes when its vectors can. The model itself is not loaded."""
-    folder, _ = _resolve(model)
+    folder, _ = model_folder(model)
     return content_hash(sorted(_file_hashes(folder).items()))
 
 
@@ -328,8 +328,8 @@ def _has_bfloat16() -> bool:
     return "avx512_bf16" in flags or "amx_bf16" in flags
 
 
-def _resolve(model: str) -> tuple[Path, str]:
-    """Model as configured -> (folder that holds it, name for the records)."""
+def model_folder(model: str) -> tuple[Path, str]:
+    """Model as ``located`` gives it -> (folder that holds it, name for the records)."""
     if model.startswith("package:"):
         name = model.removeprefix("package:")
         try:

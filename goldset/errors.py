@@ -96,8 +96,14 @@ class ExternalError(GoldsetError):
     exit_code = ExitCode.EXTERNAL
 
 
+_SHOWN = 30
+
+
 def nearest(value: str, allowed: Iterable[str]) -> str:
-    """A closing phrase for an error: the nearest allowed name, else the list of what is allowed."""
+    """A closing phrase for an error: the nearest allowed name, else what is allowed, or the first of very many."""
     names = list(allowed)
     close = get_close_matches(value, names, n=1)
-    return f"did you mean '{close[0]}'?" if close else "allowed: " + ", ".join(names)
+    if close:
+        return f"did you mean '{close[0]}'?"
+    more = f" … ({len(names):,} in all)" if len(names) > _SHOWN else ""
+    return "allowed: " + ", ".join(names[:_SHOWN]) + more

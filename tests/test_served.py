@@ -276,6 +276,22 @@ def test_a_span_without_offsets_under_another_chunking_is_unknown() -> None:
     assert ranks(found) == [(None, None, 1, "span_rule"), (None, None, None, "span_rule")]
 
 
+def test_a_chunk_whose_offsets_are_wrong_delivers_what_stands_in_it() -> None:
+    # Both chunks say that they are [0,100) of the document. One lost its first fifty code points and so the evidence,
+    # the words "bbbbbbbbb ccccccccc" at [10,29); the other lost [50,70) and still has it.
+    text = {"d": prose(300)}
+    own = chunks_of(text, ("d", 0, 100), ("d", 100, 300))
+    made = spans_of(text, own)
+    rows = [{"chunk_id": name, "doc_id": "d", "start": 0, "end": 100, "text": body, "body_start": 0,
+             "offsets": "mismatched"} for name, body in (
+                 ("lost", text["d"][50:100]), ("has", text["d"][:50] + text["d"][70:100]))]
+    assert text["d"][10:29] == "bbbbbbbbb ccccccccc"
+    gold = gold_of(("q", "d#0-100", [(10, 29)]), ("p", "d#0-100", [(50, 69)]))
+    found = served(gold=gold, run=run_of(q=["lost", "has"], p=["has", "lost"]), spans=made.spans, links=made.links,
+                   chunks=from_rows("chunks", rows))
+    assert ranks(found) == [(2, 2, 2, "evidence"), (2, 2, 2, "evidence")]
+
+
 def test_an_empty_run_delivers_nothing() -> None:
     chunks = chunks_of(DOC, ("d", 0, 100))
     spans = spans_of(DOC, chunks)

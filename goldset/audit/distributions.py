@@ -29,8 +29,9 @@ def figures(context: Context) -> dict[str, list[Bars]]:
     if not len(context.gold):
         return {}
     found = {"circularity": [_ranks(context, system) for system in list(context.runs)[:_SYSTEMS]],
-             "leakage": _coverage(context), "k_mismatch": [_curve(context, system) for system in
-                                                           list(context.given)[:_SYSTEMS]],
+             "leakage": _coverage(context),
+             "k_mismatch": [_curve(context, system) for system in [name for name in context.given
+                                                                   if context.depth(name)][:_SYSTEMS]],
              "completeness": [_counts(context)]}
     return {name: bars for name, bars in found.items() if bars}
 

@@ -30,6 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "diff": ("diff", "What changed between two published versions."),
     "reanchor": ("reanchor", "Where the evidence stands in documents that have changed."),
     "spans": ("spans", "What was done to one document: chunks, anchors, spans and cuts."),
+    "twins": ("twins", "Passages that are almost the same: listed, merged, kept apart."),
     "export": ("export", "A published version for other tools."),
 }
 

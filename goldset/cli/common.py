@@ -27,6 +27,21 @@ run_option = click.option("--run", "runs", multiple=True, metavar="NAME=FILE",
                           help="A system's run: TREC, JSON, JSONL or Parquet, gzip too; several times for several.")
 
 
+fields_option = click.option("--fields", metavar="OURS=THEIRS,…", help="Fields of the chunk file, e.g. "
+                             "id=_id,doc_id=metadata.document; ours: id, doc_id, text, title, start, end, metadata.")
+
+
+def named_fields(text: str | None) -> dict[str, str]:
+    """``id=_id,text=body`` -> names by ours."""
+    found: dict[str, str] = {}
+    for part in text.split(",") if text else []:
+        ours, equals, theirs = part.strip().partition("=")
+        if not (ours and equals and theirs):
+            raise UsageError(f"--fields {part}: write it as OURS=THEIRS, e.g. --fields id=_id,doc_id=metadata.document")
+        found[ours] = theirs
+    return found
+
+
 def set_options(function: F) -> F:
     """SET, or --qrels with --questions and --corpus, and --relevant-from."""
     for option in reversed((

@@ -29,5 +29,7 @@ def command(config_path: Path, until: str | None, as_json: bool) -> None:
     if as_json:
         result_json({"schema": "goldset.rebuild/1", "stages": refs, "review": progress})
     else:
-        result(f"queue: {progress['open']} of {progress['items']} items wait for people; "
-               f"goldset review serve -c {config_path}")
+        from goldset.cli.review import carried_lines
+
+        result("\n".join([f"queue: {progress['open']} of {progress['items']} items wait for people; "
+                          f"goldset review serve -c {config_path}", *carried_lines(progress)]))

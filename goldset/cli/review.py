@@ -37,6 +37,7 @@ def serve_page(config: Config, host: str, port: int, tokens: Path | None = None)
     from goldset.judges import load_rubric
     from goldset.pipeline import finished, open_review, store_of
     from goldset.pipeline.people import campaign_of, corpus_search, wave_maker
+    from goldset.pipeline.twins import Twins
     from goldset.review import Passages, read_tokens
     from goldset.review import serve as serve_review
 
@@ -48,7 +49,8 @@ def serve_page(config: Config, host: str, port: int, tokens: Path | None = None)
         announce=lambda address: say(f"review page: {address}  (Ctrl-C ends it; answers are stored as they are given)"),
         rubric_version=load_rubric(config.path(config.judge.rubric)).version, campaign=campaign_of(artifacts),
         passages=Passages(spans=artifacts.table("spans"), documents=artifacts.table("documents")),
-        search=corpus_search(artifacts), grow=wave_maker(config, artifacts))
+        search=corpus_search(artifacts), grow=wave_maker(config, artifacts),
+        twins=Twins(config, artifacts.table("spans")))
 
 
 @command.command("status")
@@ -73,9 +75,26 @@ def progress_text(progress: dict[str, Any]) -> str:
     lines += [f"  {reason:<14} {count['answered']:>6} answered {count['open']:>6} open"
               for reason, count in sorted(progress["reasons"].items())]
     lines += [f"  {name:<14} {row['answered']:>6} answered" for name, row in sorted(progress["assessors"].items())]
+    lines += carried_lines(progress)
     left = progress["hours_left"]
     lines.append("  time left: unknown until answers are timed" if left is None else f"  time left: about {left:.1f} h")
     return "\n".join(lines)
+
+
+def carried_lines(progress: dict[str, Any]) -> list[str]:
+    """What earlier rebuilds answered, and what of them is lost."""
+    carried, checks = progress["carried"], progress["reasons"].get("carried_check")
+    lines = []
+    if carried["items"] or carried["others"]:
+        lines.append(f"  carried from earlier rebuilds: {carried['items']} items, and {carried['others']} passages "
+                     "that nobody is asked about now")
+    if checks:
+        lines.append(f"  {checks['answered'] + checks['open']} items ask again where new spans divide the evidence of "
+                     "an earlier yes")
+    if progress["lost"]:
+        lines.append(f"  {progress['lost']} earlier yes stand in text that the corpus no longer has; 'goldset "
+                     "reanchor' says where it went")
+    return lines
 
 
 @command.command("export")

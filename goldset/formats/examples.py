@@ -15,10 +15,11 @@ from goldset.errors import DataError, UsageError
 from goldset.formats.beir import corpus_of, question_rows, read_corpus
 from goldset.formats.columns import split_fields
 from goldset.formats.locating import Locator
+from goldset.formats.names import QUESTION
 from goldset.formats.objects import delimiter_of, first_line, is_json, read_objects
 from goldset.formats.qrels import UNJUDGED, is_header, is_pairs, judgments_of, threshold_of
 from goldset.formats.sets import Corpus, LabelledSet, Note
-from goldset.formats.shapes import QUESTION, Example, Gold, recognise
+from goldset.formats.shapes import Example, Gold, recognise
 from goldset.text import content_hash, question_id, quote_key
 
 _TRUE, _FALSE = {"true", "yes"}, {"false", "no"}

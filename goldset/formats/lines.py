@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,6 +14,8 @@ from goldset.errors import DataError
 
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _BOM = b"\xef\xbb\xbf"
+_ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def open_bytes(path: Path) -> BinaryIO:
@@ -73,7 +76,10 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """(line number, object) of a JSONL file; blank lines are skipped; anything but an object is a DataError."""
+    """(line number, object) of a JSONL file; blank lines are skipped; anything but an object is a DataError.
+
+    Half surrogate pairs become the replacement character, one code point for one, so that offsets hold.
+    """
     for number, line in numbered_lines(path):
         if not line.strip():
             continue
@@ -84,7 +90,16 @@ def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         if not isinstance(row, dict):
             raise DataError(f"{path}, line {number}: {type(row).__name__} where an object was expected, "
                             'e.g. {"doc_id": "d1", "text": "…"}')
-        yield number, row
+        yield number, storable(row) if _ESCAPED.search(line) else row
+
+
+def storable(value: Any) -> Any:
+    """JSON value -> the same with half surrogate pairs, which no encoding can store, replaced by U+FFFD."""
+    if isinstance(value, str):
+        return _SURROGATE.sub("\ufffd", value)
+    if isinstance(value, dict):
+        return {storable(name): storable(part) for name, part in value.items()}
+    return [storable(part) for part in value] if isinstance(value, list) else value
 
 
 def field(row: dict[str, Any], dotted: str) -> Any:

@@ -20,7 +20,7 @@ from goldset.config import LogSource
 from goldset.errors import DataError
 from goldset.formats.csvlog import csv_records
 from goldset.formats.lines import field as dotted
-from goldset.formats.lines import numbered_bytes, opaque_id
+from goldset.formats.lines import numbered_bytes, opaque_id, storable
 from goldset.formats.logtimes import parse_time
 from goldset.schemas import conform, empty, from_rows
 from goldset.text import canonical_json, content_hash
@@ -31,7 +31,6 @@ _BATCH = 20_000
 _EXCERPT = 200
 _EXCERPT_READ = 4_000
 _LONGEST_CONTEXT = 200  # turns; a longer conversation is a machine's
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
@@ -188,7 +187,7 @@ class _Reader:
                 continue
             if role != self.source.user_role:
                 self.other["other_roles"] += 1
-            talks.setdefault(talk, []).append((turn, number, _whole_text(role), event["text"], event))
+            talks.setdefault(talk, []).append((turn, number, storable(role), event["text"], event))
         order: list[dict[str, Any]] = []
         for turns in talks.values():
             turns.sort(key=lambda item: item[:2])
@@ -285,7 +284,7 @@ class _Reader:
         }
 
     def _masked(self, text: str) -> tuple[str, int]:
-        return self.mask(_whole_text(text))
+        return self.mask(storable(text))
 
     def _scope(self, value: Any) -> Any:
         return (
@@ -301,7 +300,7 @@ class _Reader:
         name = opaque_id(dotted(row, column)) if column else None
         if not name:
             return None
-        return "h" + content_hash("person", name)[:16] if self._masked(name)[1] else _whole_text(name)
+        return "h" + content_hash("person", name)[:16] if self._masked(name)[1] else storable(name)
 
     def _agent(self, row: dict[str, Any]) -> str | None:
         value = dotted(row, self.source.agent) if self.source.agent else None
@@ -351,8 +350,3 @@ def _whole(value: Any) -> int | None:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _whole_text(text: str) -> str:
-    """Half surrogate pairs, which no encoding can store, become the replacement character."""
-    return _SURROGATE.sub("\ufffd", text)

@@ -13,6 +13,7 @@ from typing import Any
 from goldset.errors import DataError
 from goldset.formats.columns import has_bom
 from goldset.formats.lines import json_lines, numbered_lines
+from goldset.formats.names import IDS, QUESTION, TEXTS
 from goldset.formats.sets import Note
 
 _DELIMITERS = (",", ";", "\t", "|")
@@ -117,10 +118,13 @@ def _csv_rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _is_header(table: list[tuple[int, list[str]]]) -> bool:
-    """A first row of short distinct names, none of which comes back as a value below."""
+    """A first row that names question and gold, or short distinct names none of which is a value below."""
     first = [cell.strip() for cell in table[0][1]]
     if len(set(first)) < len(first) or not all(first):
         return False
+    known = {cell.lower() for cell in first}
+    if known & set(QUESTION) and known & {*IDS, *TEXTS}:
+        return True
     if any(len(cell.split()) > 3 or cell.endswith("?") for cell in first):
         return False
     if len(table) == 1:

@@ -16,19 +16,9 @@ from typing import Any
 
 from goldset.errors import DataError
 from goldset.formats.lines import opaque_id
+from goldset.formats.names import GRADE, IDS, QUESTION, QUESTION_ID, TEXTS
 from goldset.formats.objects import Objects
 
-QUESTION = ("user_input", "question", "query", "input", "prompt", "q", "question_text", "query_text", "messages")
-QUESTION_ID = ("question_id", "query_id", "query-id", "qid", "_id", "id")
-IDS = ("gold_ids", "gold_id", "reference_context_ids", "relevant_ids", "relevant_doc_ids", "relevant_docs",
-       "relevant_chunk_ids", "expected_ids", "expected_doc_ids", "expected_chunk_ids", "ground_truth_ids",
-       "context_ids", "chunk_ids", "chunk_id", "doc_ids", "doc_id", "docid", "document_ids", "document_id",
-       "passage_ids", "passage_id", "corpus-id", "corpus_id", "gold")
-TEXTS = ("reference_contexts", "reference_context", "gold_texts", "gold_text", "gold_passages", "gold_passage",
-         "gold_contexts", "gold_context", "relevant_texts", "relevant_contexts", "ground_truth_contexts",
-         "ground_truth_context", "expected_contexts", "contexts", "context", "passages", "passage", "documents",
-         "source_documents", "evidence")
-GRADE = ("grade", "relevance", "relevant", "rating", "label", "score")
 _ITEM_ID = ("id", "_id", "doc_id", "chunk_id", "document_id", "id_")
 _ITEM_TEXT = ("page_content", "text", "content", "passage")
 _AMBIGUOUS = ("contexts", "context", "documents", "source_documents")

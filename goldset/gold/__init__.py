@@ -1,6 +1,6 @@
 """People's decisions -> a published, versioned set; exports; differences between versions."""
 
-from goldset.gold.carry import carry_decisions
+from goldset.gold.carry import carry_decisions, evidence_spans
 from goldset.gold.difference import diff_versions
 from goldset.gold.exports import export_set
 from goldset.gold.judgments import GoldTables, build_gold
@@ -8,4 +8,4 @@ from goldset.gold.reanchor import Anchor, counts_of, reanchor
 from goldset.gold.version import content_hash_of, latest_version, version_paths, write_version
 
 __all__ = ["Anchor", "GoldTables", "build_gold", "carry_decisions", "content_hash_of", "counts_of", "diff_versions",
-           "export_set", "latest_version", "reanchor", "version_paths", "write_version"]
+           "evidence_spans", "export_set", "latest_version", "reanchor", "version_paths", "write_version"]

@@ -13,6 +13,7 @@ from goldset.schemas import from_rows
 from goldset.spans import sentences
 
 Range = tuple[int, int]
+Pair = tuple[str, str]
 
 
 def carry_decisions(*, pairs: pa.Table, spans: pa.Table, decisions: pa.Table, earlier_spans: pa.Table) -> pa.Table:
@@ -146,6 +147,36 @@ def _answer(question_id: str, group: _Group, earlier: _Earlier) -> dict[str, Any
         if refused is None and no and _covered(place, [(said.place.start, said.place.end) for said in no]):
             refused = _row(question_id, group.span_id, False, [], None, no)
     return refused or _row(question_id, group.span_id, None, [], None, [])
+
+
+def evidence_spans(*, spans: pa.Table, decisions: pa.Table, earlier_spans: pa.Table) -> dict[Pair, list[str]]:
+    """Positive decisions on one chunking -> the spans of another that hold a part of what each rests on.
+
+    One entry a positive, by question and span; an empty list where its text is in no span of the same version of the
+    document (it changed, or left the corpus). Spans go by the first of their twins, in order; text counts wherever it
+    stands, as in ``carry_decisions``.
+    """
+    rows = [row for row in decisions.to_pylist() if row["status"] == "decided" and row["relevant"]]
+    groups = _groups(earlier_spans, {row["span_id"] for row in rows})
+    by_document: dict[str, list[tuple[_Place, str]]] = {}
+    by_text: dict[str, str] = {}
+    wanted = {place.doc_id for group in groups.values() for place in group.places}
+    names = ["span_id", "doc_id", "start", "end", "text", "doc_sha256", "text_hash", "twin_group"]
+    for row in spans.select(names).to_pylist():
+        by_text.setdefault(row["text_hash"], row["twin_group"])
+        if row["start"] is not None and row["doc_id"] in wanted:
+            place = _Place(row["span_id"], row["doc_id"], row["start"], row["end"], row["text"], row["doc_sha256"], 0)
+            by_document.setdefault(row["doc_id"], []).append((place, row["twin_group"]))
+    found: dict[Pair, list[str]] = {}
+    for row in rows:
+        group = groups[row["span_id"]]
+        held = {by_text[group.text_hash]} if group.text_hash in by_text else set()
+        for said in (_Said(row, place) for place in group.places):
+            ranges = said.evidence or [(said.place.start, said.place.end)]
+            held |= {first for place, first in by_document.get(said.place.doc_id, ()) if place.agrees(said.place)
+                       and any(place.start < end and start < place.end for start, end in ranges)}
+        found[row["question_id"], row["span_id"]] = sorted(held)
+    return found
 
 
 def _inside(said: _Said, place: _Place) -> bool:

@@ -1,8 +1,9 @@
-"""A published version for other tools: TREC qrels, weights, a BEIR folder. One rule projects gold onto chunks."""
+"""A published version for other tools: gold on chunks by one rule, in the forms that goldset.formats.writers knows."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from goldset.formats.sets import Corpus, LabelledSet
+from goldset.formats.writers import WRITERS, Gold
 from goldset.schemas import SCHEMAS, canonical_hash, from_rows
 from goldset.spans import served
 from goldset.store import write_text
 
+FORMATS = ("qrels", "beir")
+"""What a published version carries, and an export writes by default."""
 RULE = ("a chunk is relevant if it alone delivers the evidence (every sentence covered at least 0.9); where no single "
-        "chunk does, the chunk that holds most of the gold span")
+        "chunk does, the chunk that holds most of the evidence, and of the gold span where two hold as much of it")
 
 
 @dataclass(frozen=True)
@@ -55,19 +59,54 @@ def project(*, gold: pa.Table, corpus: Corpus, chunks: pa.Table | None = None) -
     found = served(gold=from_rows("gold", trials), run=from_rows("run", run), spans=spans, links=corpus.links,
                    chunks=corpus.chunks if own else chunks)
     alone = {row["question_id"] for row in found.to_pylist() if row["rank"] is not None}
-    best: dict[tuple[str, str], tuple[float, str]] = {}
+    best: dict[tuple[str, str], tuple[int, float, str]] = {}
     chosen: dict[tuple[str, str], float] = {}
-    for number, (question, span, chunk_id, share, weight) in enumerate(pairs):
-        best[question, span] = max(best.get((question, span), (-1.0, "")), (share, chunk_id))
+    for number, (question, _, chunk_id, _, weight) in enumerate(pairs):
         if str(number) in alone:
             chosen[question, chunk_id] = max(weight, chosen.get((question, chunk_id), 0.0))
     covered = {(question, span) for number, (question, span, *_) in enumerate(pairs) if str(number) in alone}
+    held = _Evidence(gold, spans, corpus.chunks if own else chunks)
+    for question, span, chunk_id, share, _ in pairs:
+        if (question, span) not in covered:
+            most = (held.ink(question, span, chunk_id), share, chunk_id)
+            best[question, span] = max(best.get((question, span), (-1, 0.0, "")), most)
     for row in gold.to_pylist():
         key = (row["question_id"], row["span_id"])
-        if key in best and key not in covered:
-            chosen.setdefault((key[0], best[key][1]), row["weight"])
+        if key in best:
+            chosen.setdefault((key[0], best[key][2]), row["weight"])
     return Projection(sorted((question, chunk, weight) for (question, chunk), weight in chosen.items()), len(covered),
-                      len(set(best) - covered), len(gold) - len(best))
+                      len(best), len(gold) - len(covered) - len(best))
+
+
+class _Evidence:
+    """How much of a gold's evidence a chunk holds, in its own document and where its text stands again."""
+
+    def __init__(self, gold: pa.Table, spans: pa.Table, chunks: pa.Table) -> None:
+        self._evidence = {(row["question_id"], row["span_id"]): row for row in gold.to_pylist()}
+        near = spans.filter(pc.is_in(spans.column("twin_group"), value_set=pc.unique(gold.column("twin_group"))))
+        names = ["span_id", "doc_id", "start", "text", "twin_group"]
+        self._spans = {row["span_id"]: row for row in near.select(names).to_pylist() if row["start"] is not None}
+        self._groups: dict[str, list[dict[str, Any]]] = {}
+        for row in self._spans.values():
+            self._groups.setdefault(row["twin_group"], []).append(row)
+        names = ["chunk_id", "doc_id", "start", "end"]
+        self._chunks = {row["chunk_id"]: row for row in chunks.select(names).to_pylist()}
+
+    def ink(self, question: str, span_id: str, chunk_id: str) -> int:
+        """Visible code points of the evidence; 0 where none is known."""
+        row, span, chunk = self._evidence[question, span_id], self._spans.get(span_id), self._chunks[chunk_id]
+        if span is None or chunk["start"] is None:
+            return 0
+        found = 0
+        for twin in self._groups[span["twin_group"]]:
+            if twin["doc_id"] != chunk["doc_id"] or twin["text"] != span["text"]:
+                continue
+            shift = span["start"] - twin["start"]  # from the chunk's document to that of the gold
+            for part in row["evidence"]:
+                low = max(part["start"], chunk["start"] + shift) - span["start"]
+                high = min(part["end"], chunk["end"] + shift) - span["start"]
+                found += len("".join(span["text"][max(low, 0) : max(high, 0)].split()))
+        return found
 
 
 def _linked(corpus: Corpus) -> dict[str, list[tuple[float, str]]]:
@@ -100,14 +139,15 @@ def _overlapping(gold: pa.Table, spans: pa.Table, chunks: pa.Table) -> dict[str,
 
 
 def export_set(labelled: LabelledSet, folder: Path, *, chunks: pa.Table | None = None,
-               chunking: str = "the version's own chunks") -> dict[str, Any]:
-    """Write qrels.txt, weights.tsv, beir/ and export.json into ``folder`` -> what export.json says.
+               chunking: str = "the version's own chunks", formats: Sequence[str] = FORMATS) -> dict[str, Any]:
+    """Write the files of each format, weights.tsv and export.json into ``folder`` -> what export.json says.
 
     Args:
         labelled: a published version.
         folder: where to write.
         chunks: another chunking of the version's documents; default: its own.
         chunking: what the chunks are called in export.json.
+        formats: names in ``goldset.formats.writers.WRITERS``.
     """
     corpus = labelled.corpus
     assert corpus is not None, "a published version carries its corpus"
@@ -115,21 +155,15 @@ def export_set(labelled: LabelledSet, folder: Path, *, chunks: pa.Table | None =
     rows = projected.rows
     indexed = corpus.chunks if chunks is None else chunks
     sampled = sum(weight > 1 for _, _, weight in rows)
-    write_text(folder / "qrels.txt", "".join(f"{question} 0 {chunk} 1\n" for question, chunk, _ in rows))
+    asked = labelled.questions if labelled.questions is not None else SCHEMAS["questions"].empty_table()
+    said = Gold(asked.to_pylist(), indexed.to_pylist(), rows)
+    for name in formats:
+        for file, text in WRITERS[name](said).items():
+            write_text(folder / file, text)
     write_text(folder / "weights.tsv", "question_id\tchunk_id\tweight\n"
                + "".join(f"{question}\t{chunk}\t{weight:.6g}\n" for question, chunk, weight in rows))
-    beir = folder / "beir"
-    write_text(beir / "corpus.jsonl", "".join(
-        _line({"_id": row["chunk_id"], "title": "", "text": row["text"],
-               "metadata": {"doc_id": row["doc_id"], "start": row["start"], "end": row["end"]}})
-        for row in indexed.to_pylist()))
-    asked = labelled.questions if labelled.questions is not None else SCHEMAS["questions"].empty_table()
-    write_text(beir / "queries.jsonl", "".join(
-        _line({"_id": row["question_id"], "text": row["query"],
-               "metadata": {"draws": row["draws"], "cluster_id": row["cluster_id"]}}) for row in asked.to_pylist()))
-    write_text(beir / "qrels" / "test.tsv", "query-id\tcorpus-id\tscore\n"
-               + "".join(f"{question}\t{chunk}\t1\n" for question, chunk, _ in rows))
-    sidecar = {"rule": RULE, "set": labelled.label, "content_hash": labelled.manifest.get("content_hash"),
+    sidecar = {"rule": RULE, "formats": list(formats), "set": labelled.label,
+               "content_hash": labelled.manifest.get("content_hash"),
                "chunking": {"name": chunking, "chunks": len(indexed), "sha": canonical_hash(indexed, "chunks")},
                "pairs": len(rows), "from_rejection_sample": sampled, "gold": len(labelled.gold),
                "gold_in_one_chunk": projected.alone, "gold_in_several_chunks": projected.together,
@@ -140,12 +174,9 @@ def export_set(labelled: LabelledSet, folder: Path, *, chunks: pa.Table | None =
 
 def _reconcile(labelled: LabelledSet, projected: Projection, sampled: int) -> str:
     gold, pairs = len(labelled.gold), len(projected.rows)
-    return (f"plain recall over qrels.txt counts {pairs} pairs of question and chunk, each with weight 1, and averages "
-            f"over distinct questions; ours counts {gold} gold spans by evidence and questions by their draws; "
-            f"{projected.alone} of them lie whole in a chunk, {projected.together} are delivered by several "
+    return (f"plain recall over these files counts {pairs} pairs of question and chunk, each with weight 1, and "
+            f"averages over distinct questions; ours counts {gold} gold spans by evidence and questions by their "
+            f"draws; {projected.alone} of them lie whole in a chunk, {projected.together} are delivered by several "
             f"chunks together and stand under the one that holds most, {projected.nowhere} are in no chunk; {sampled} "
             "pairs come from the rejection sample and stand for more than one (weights.tsv)")
 
-
-def _line(value: dict[str, Any]) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True) + "\n"

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from goldset.schemas import from_rows
-from goldset.stats.sampling import strata_counts
+from goldset.stats.sampling import Known, strata_counts
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,14 @@ class GoldTables:
 
 
 def build_gold(*, decisions: pa.Table, probabilities: pa.Table, queue: pa.Table, spans: pa.Table,
-               candidates: pa.Table) -> GoldTables:
+               candidates: pa.Table, known: Known | None = None) -> GoldTables:
     """Decisions -> judgments, gold. One row a pair that people settled; open pairs and conflicts are left out.
 
     ``probabilities`` has question_id, span_id, inclusion_prob (stats.sampling, computed here once and never
     earlier). A pair that people could not tell keeps its row with relevant = null. Judge verdicts never become
     gold. A relevant pair without evidence ranges keeps an empty list and a null source. Two golds of one question
     whose evidence overlaps by half or more of the shorter are one: with the evidence of both, under the pair that was
-    surer to be asked; both judgments stay.
+    surer to be asked; both judgments stay. ``known`` are the pairs that the probabilities count apart.
     """
     prob = {(row["question_id"], row["span_id"]): row["inclusion_prob"] for row in probabilities.to_pylist()}
     first_stratum: dict[tuple[str, str], str] = {}
@@ -55,7 +55,7 @@ def build_gold(*, decisions: pa.Table, probabilities: pa.Table, queue: pa.Table,
     documents = dict(zip(spans.column("span_id").to_pylist(), spans.column("doc_id").to_pylist(), strict=True))
     one_each = _merged(gold, documents)
     return GoldTables(from_rows("judgments", judgments), from_rows("gold", one_each),
-                      _sampling(queue, decisions, prob), _read_in_full(candidates, prob, decisions),
+                      _sampling(queue, decisions, prob, known), _read_in_full(candidates, prob, decisions),
                       len(gold) - len(one_each))
 
 
@@ -100,10 +100,11 @@ def _settled(decisions: pa.Table) -> dict[tuple[str, str], dict[str, Any]]:
             if row["status"] in ("decided", "cant_tell")}
 
 
-def _sampling(queue: pa.Table, decisions: pa.Table, prob: dict[tuple[str, str], float]) -> dict[str, Any]:
+def _sampling(queue: pa.Table, decisions: pa.Table, prob: dict[tuple[str, str], float],
+              known: Known | None) -> dict[str, Any]:
     """Rejections in the pool, how many people read, and what they found: what STATISTICS 2 needs."""
     campaign = queue.column("campaign")[0].as_py() if len(queue) else "rebuild"
-    strata = strata_counts(queue, decisions, campaign=campaign)
+    strata = strata_counts(queue, decisions, campaign=campaign, known=known)
     found = sum(1 for pair, row in _settled(decisions).items() if row["relevant"] and prob.get(pair, 1.0) < 1.0)
     return {"strata": strata, "rejections": sum(row["size"] for row in strata),
             "sampled": sum(row["read"] for row in strata), "found": found}

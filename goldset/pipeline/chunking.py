@@ -20,10 +20,19 @@ LEAST_AGREEMENT = 0.8
 """If fewer of the chunks than this hold the text that the spans have there, they were cut from other documents."""
 
 
-def chunk_source(manifest: Mapping[str, Any], path: Path) -> ChunkSource:
-    """Names of the fields: those of the version's own chunk file where it had one, else the defaults."""
+def chunk_source(manifest: Mapping[str, Any], path: Path, fields: Mapping[str, str] | None = None) -> ChunkSource:
+    """Names of the fields: as given, else those of the version's own chunk file where it had one, or the defaults.
+
+    Raises:
+        UsageError: ``fields`` names something that a chunk does not have.
+    """
     section = (manifest.get("config", {}).get("corpus") or {}).get("chunks") or {}
-    return ChunkSource.model_validate({**section, "path": str(path)})
+    known = [name for name in ChunkSource.model_fields if name != "path"]
+    for name in fields or {}:
+        if name not in known:
+            raise UsageError(f"--fields {name}=…: a chunk has no '{name}'; {nearest(name, known)}")
+    # Names that somebody gives replace all those of the version's file: this one is another.
+    return ChunkSource.model_validate({**(fields or section), "path": str(path)})
 
 
 def document_source(manifest: Mapping[str, Any], path: Path) -> DocumentSource:
@@ -32,8 +41,10 @@ def document_source(manifest: Mapping[str, Any], path: Path) -> DocumentSource:
     return DocumentSource.model_validate({**section, "path": str(path)})
 
 
-def read_chunking(labelled: LabelledSet, path: Path) -> pa.Table:
+def read_chunking(labelled: LabelledSet, path: Path, fields: Mapping[str, str] | None = None) -> pa.Table:
     """Chunk file -> table ``chunks`` with offsets in the documents of the version.
+
+    ``fields`` are the names of its fields, by ours (id, doc_id, text, title, start, end, metadata).
 
     Chunks with offsets keep them; if any has none, all are located in the text that the spans hold.
 
@@ -49,7 +60,7 @@ def read_chunking(labelled: LabelledSet, path: Path) -> pa.Table:
         raise UsageError(f"--chunks: {labelled.label} is no published version (it is {labelled.kind}): its gold are "
                          "ids, not stretches of text, and only a published version can be scored under another "
                          "chunking")
-    source = chunk_source(labelled.manifest, path)
+    source = chunk_source(labelled.manifest, path, fields)
     raw, _ = read_chunks(source, path)
     texts = restored_texts(corpus.spans)
     documents = None
@@ -94,19 +105,21 @@ def _holds(text: str, row: Mapping[str, Any]) -> bool:
         char == other or char.isspace() for char, other in zip(text[row["start"] : row["end"]], body, strict=False))
 
 
-def explain_file(file: Path, doc_id: str | None, chunks: Path | None, chunker: ChunkerConfig) -> dict[str, Any]:
-    """One document of a file and its chunks -> doc_id, length, chunks with roles, spans with words, cuts.
+def explain_file(file: Path, doc_id: str | None, chunks: Path | None, chunker: ChunkerConfig,
+                 fields: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """One document of a file and its chunks -> doc_id, length, chunks with roles, spans with words and heading, cuts.
+
+    ``offsets`` counts the chunks by how far their offsets can be trusted; those without offsets are in none of the
+    lists and counted as ``without_offsets``.
 
     Raises:
         DataError: the file has no such document, or the chunks have none of it.
     """
     from goldset.corpus import build_corpus
-    from goldset.formats.corpora import read_chunks, read_document_file, read_documents
-    from goldset.spans import explain_document
+    from goldset.formats.corpora import read_chunks
+    from goldset.spans import canonical_spans, explain_document
 
-    lines = ".jsonl" in file.suffixes or ".json" in file.suffixes
-    source = DocumentSource.model_validate({"path": str(file)})
-    documents = read_documents(source, file)[0] if lines or file.is_dir() else read_document_file(file)
+    source, documents = _documents_of(file)
     names = documents.column("doc_id").to_pylist()
     name = names[0] if doc_id is None else doc_id
     if name not in names:
@@ -116,7 +129,7 @@ def explain_file(file: Path, doc_id: str | None, chunks: Path | None, chunker: C
         config = CorpusConfig(documents=source, chunks=None, chunker=chunker)
         built = build_corpus(documents=document, raw_chunks=None, config=config)
     else:
-        table = ChunkSource.model_validate({"path": str(chunks)})
+        table = chunk_source({}, chunks, fields)
         raw = [chunk for chunk in read_chunks(table, chunks)[0] if chunk.doc_id == name]
         if not raw:
             raise DataError(f"{chunks}: no chunk of document '{name}'; name another with --doc")
@@ -126,6 +139,26 @@ def explain_file(file: Path, doc_id: str | None, chunks: Path | None, chunker: C
     rows = built.chunks.to_pylist()
     placed = [(row["chunk_id"], row["start"], row["end"]) for row in rows if row["start"] is not None]
     shown = explain_document(text, placed)
+    found = canonical_spans(documents=document, chunks=built.chunks).spans.select(["start", "heading"]).to_pylist()
+    headings = {row["start"]: row["heading"] for row in found}
     for row in shown["spans"]:
         row["words"] = count_words(text[row["start"] : row["end"]])
-    return {"doc_id": name, "length": len(text), "without_offsets": len(rows) - len(placed), **shown}
+        row["heading"] = headings[row["start"]]
+    return {"doc_id": name, "length": len(text), "without_offsets": len(rows) - len(placed),
+            "offsets": built.report["offsets"], **shown}
+
+
+def _documents_of(file: Path) -> tuple[DocumentSource, pa.Table]:
+    """The documents of a JSONL file, whatever of the usual names its id has, of a folder, or of one text file."""
+    from goldset.formats.corpora import read_document_file, read_documents
+    from goldset.formats.lines import json_lines
+
+    source = DocumentSource.model_validate({"path": str(file)})
+    if file.is_dir():
+        return source, read_documents(source, file)[0]
+    if not {".jsonl", ".json", ".ndjson"} & set(file.suffixes):
+        return source, read_document_file(file)
+    first = next((row for _, row in json_lines(file)), {})
+    named = next((name for name in ("doc_id", "_id", "id", "document_id") if name in first), source.id)
+    source = source.model_copy(update={"id": named})
+    return source, read_documents(source, file)[0]

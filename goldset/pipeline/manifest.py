@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from goldset.config import Config
 from goldset.gold import GoldTables
+from goldset.pipeline.carry import known
 from goldset.pipeline.runner import Artifacts
 from goldset.schemas import canonical_hash
 
@@ -53,7 +54,8 @@ def judge_card(config: Config, artifacts: Artifacts, *, queue: pa.Table, labels:
     decisions = resolve(queue=queue, labels=labels)
     card: dict[str, Any] = judge_card(
         verdicts=artifacts.table("verdicts"), decisions=decisions,
-        probabilities=inclusion_probabilities(queue, decisions), candidates=artifacts.table("candidates"))
+        probabilities=inclusion_probabilities(queue, decisions, known(config, artifacts, queue=queue, labels=labels)),
+        candidates=artifacts.table("candidates"))
     card["independence"] = independence(config.judge.family, {name: config.family(name) for name in config.systems})
     return card
 

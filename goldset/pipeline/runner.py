@@ -111,7 +111,25 @@ def run_stage(stage: Stage, context: Context, refs: dict[str, ArtifactRef], say:
         "seconds": round(seconds, 3), "peak_memory_mb": round(memory, 1), "report": report})
     rows = ", ".join(f"{len(table):,} {name}" for name, table in made.items())
     say(f"{stage.name}: {rows} in {seconds:.1f} s")
+    for remark in _remarks(report):
+        say(f"  {remark}")
     return ref
+
+
+def _remarks(report: dict[str, Any]) -> list[str]:
+    """What of a stage's report people should know at once."""
+    remarks = []
+    offsets = report.get("offsets", {})
+    if set(offsets) - {"verified"}:
+        first = "; ".join(f"first {state}: {where}" for state, where in report["first"].items())
+        remarks.append("offsets of the chunks: " + ", ".join(f"{count:,} {state}" for state, count in offsets.items())
+                       + (f" ({first})" if first else ""))
+    unplaced = offsets.get("mismatched", 0) + offsets.get("absent", 0)
+    if unplaced:
+        remarks.append(f"{unplaced:,} chunks are not known to stand where they say: they can carry no evidence")
+    if report.get("near_twins", {}).get("pairs"):
+        remarks.append(f"{report['near_twins']['pairs']:,} pairs of passages are almost the same: 'goldset twins list'")
+    return remarks
 
 
 def rebuild(config: Config, *, until: str | None = None, runner: Runner = plain, quiet: bool = False,

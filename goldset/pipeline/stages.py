@@ -9,13 +9,16 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from goldset.config import Config, DenseSystem, RunSystem, SimilarityJudge
+from goldset.config import Config, CorpusConfig, DenseSystem, RunSystem, SimilarityJudge
 from goldset.errors import DataError
 from goldset.store import Workspace, write_text
+
+if TYPE_CHECKING:
+    from goldset.spans import TwinDecision
 
 Tables = dict[str, pa.Table]
 
@@ -52,7 +55,7 @@ def _corpus(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, d
     from goldset.corpus import build_corpus
     from goldset.formats.corpora import read_chunks, read_documents
 
-    section, path = context.config.corpus, context.config.path
+    section, path = _corpus_section(context.config), context.config.path
     documents = chunks = None
     report: dict[str, Any] = {}
     if section.documents is not None:
@@ -63,25 +66,54 @@ def _corpus(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, d
     return {"documents": built.documents, "chunks": built.chunks}, {**report, **built.report}
 
 
+def _corpus_section(config: Config) -> CorpusConfig:
+    """The section, a tokenizer's folder resolved against the configuration."""
+    section = config.corpus
+    if section.chunker is None or section.chunker.tokenizer is None:
+        return section
+    from goldset.encoder import located
+
+    found = located(section.chunker.tokenizer, config.base)
+    return section.model_copy(update={"chunker": section.chunker.model_copy(update={"tokenizer": found})})
+
+
 def _corpus_files(config: Config) -> list[Path]:
     sources = (config.corpus.documents, config.corpus.chunks)
-    return [config.path(source.path) for source in sources if source is not None]
+    files = [config.path(source.path) for source in sources if source is not None]
+    chunker = _corpus_section(config).chunker
+    if chunker is not None and chunker.tokenizer is not None:
+        from goldset.corpus.tokens import tokenizer_file
+
+        files.append(tokenizer_file(chunker.tokenizer))
+    return files
 
 
 def _spans(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, dict[str, Any]]:
-    from goldset.spans import canonical_spans, merge_twins
+    from goldset.spans import canonical_spans, decided_pairs, merge_twins
     from goldset.spans.neartwins import LISTED, MOST, near_twins
 
     built = canonical_spans(documents=tables["documents"], chunks=tables["chunks"])
-    spans, merge = built.spans, context.config.corpus.merge_near_twins
+    spans, least = built.spans, context.config.corpus.merge_near_twins
+    merge, apart, absent = decided_pairs(spans, _twin_decisions(context.config))
     texts = len(spans) - built.report["twins"]
-    if merge is None and texts > MOST:
-        return {"spans": spans, "span_links": built.links}, {**built.report, "near_twins": {"looked_at": 0}}
-    pairs = near_twins(spans, threshold=LISTED if merge is None else min(LISTED, merge))
-    joined = [pair for pair in pairs if merge is not None and pair["similarity"] >= merge]
-    report = {**built.report, "near_twins": {"looked_at": texts, "from": LISTED, "pairs": len(pairs),
-                                             "merged": len(joined), "most_alike": pairs[:50]}}
-    return {"spans": merge_twins(spans, joined) if joined else spans, "span_links": built.links}, report
+    report: dict[str, Any] = {"looked_at": 0}
+    if least is not None or texts <= MOST:
+        pairs = near_twins(spans, threshold=LISTED if least is None else min(LISTED, least))
+        merge += [pair for pair in pairs if least is not None and pair["similarity"] >= least]
+        report = {"looked_at": texts, "from": LISTED, "pairs": len(pairs), "most_alike": pairs[:50]}
+    joined = merge_twins(spans, merge, apart) if merge else spans
+    group = dict(zip(*(joined.column(name).to_pylist() for name in ("span_id", "twin_group")), strict=True))
+    report |= {"merged": sum(group[pair["left"]] == group[pair["right"]] for pair in merge),
+               "kept_apart": len(apart), "decided_about_other_texts": absent}
+    return {"spans": joined, "span_links": built.links}, {**built.report, "near_twins": report}
+
+
+def _twin_decisions(config: Config) -> list[TwinDecision]:
+    """What people decided about near twins and nobody took back, in an order that time does not decide."""
+    from goldset.spans import TWINS, in_force, read_decisions
+
+    found = in_force(read_decisions(config.workspace / TWINS))
+    return [found[texts] for texts in sorted(found)]
 
 
 def _questions(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, dict[str, Any]]:
@@ -230,7 +262,8 @@ STAGES: tuple[Stage, ...] = (
     Stage("corpus", (), ("documents", "chunks"), _corpus,
           lambda config: config.corpus.model_dump(mode="json", exclude={"merge_near_twins"}), _corpus_files),
     Stage("spans", ("documents", "chunks"), ("spans", "span_links"), _spans,
-          lambda config: config.corpus.merge_near_twins),
+          lambda config: [config.corpus.merge_near_twins,
+                          [[decision.action, *decision.texts] for decision in _twin_decisions(config)]]),
     Stage("questions", (), ("questions", "drops"), _questions,
           lambda config: [config.questions.model_dump(mode="json"), config.project.seed, config.project.timezone],
           _question_files),

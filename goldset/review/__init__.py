@@ -1,10 +1,20 @@
 """Verdicts -> queue -> people's labels -> decisions: waves, page, database, files, recorded assessors."""
 
-from .carry import carried_labels
+from .carry import (
+    carried_labels,
+    check_rows,
+    followed_label,
+    known_before,
+    layer_decisions,
+    newest_first,
+    second_pairs,
+)
 from .database import AnsweredElsewhere, Assignment, ReviewStore
+from .desk import layer_of
 from .files import export_items, import_answers, read_answers
+from .history import standing
 from .passages import Passage, Passages
-from .queue import first_wave
+from .queue import drawn_strata, first_wave
 from .replay import replay
 from .resolve import paired_labels, resolve, status
 from .server import create_app, read_tokens, serve
@@ -13,6 +23,7 @@ from .waves import is_closed, next_wave
 
 __all__ = [
     "AnsweredElsewhere", "Assignment", "Passage", "Passages", "ReviewService", "ReviewStore", "carried_labels",
-    "create_app", "export_items", "first_wave", "import_answers", "is_closed", "next_wave", "paired_labels",
-    "read_answers", "read_tokens", "replay", "resolve", "serve", "status",
+    "check_rows", "create_app", "drawn_strata", "export_items", "first_wave", "followed_label", "import_answers",
+    "is_closed", "known_before", "layer_decisions", "layer_of", "newest_first", "next_wave", "paired_labels",
+    "read_answers", "read_tokens", "replay", "resolve", "second_pairs", "serve", "standing", "status",
 ]

@@ -2,51 +2,79 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from goldset.stats.sampling import SAMPLED_REASONS
 from goldset.text import content_hash
 
 from .desk import layer_of
 from .history import Answer, Pair, standing
+from .queue import Wanted, as_row, ordered, pairs_of, permanent_number
+from .resolve import resolve
 
 Said = dict[str, list[Answer]]
 """Layer (first, second, adjudication; '' where no item asked) -> its answers, by time."""
 
 
 def carried_labels(*, queue: pa.Table, labels: pa.Table, earlier_queue: pa.Table, earlier_labels: pa.Table,
-                   spans: pa.Table, questions: pa.Table, rubric_major: str, campaign: str) -> list[dict[str, Any]]:
+                   spans: pa.Table, questions: pa.Table, candidates: pa.Table, rubric_major: str,
+                   campaign: str) -> list[dict[str, Any]]:
     """Open items and what people said in earlier campaigns -> label rows for this one.
 
-    An answer is carried if question and span text hash are the same and the rubric's major version is; for each pair
-    the newest campaign with such answers counts. Each item takes the answer of its own layer: the first reader's, the
-    second's, the adjudicator's. So differences come back as differences, and their adjudication with them. Passages
-    that somebody found by searching, or imported, come along without an item. The rows keep person, time and evidence
-    and name the label they come from; nothing of the earlier log is touched.
+    An answer is carried if question, span and its text are the same and the rubric's major version is; for each pair
+    the newest campaign with such answers counts. Where a second item asks about the pair too, each item takes the
+    answer of its own layer: the first reader's, the second's, the adjudicator's. So differences come back as
+    differences, and their adjudication with them. An item that is alone takes what was decided in the end. Pairs that
+    nobody asks now come along without an item: what somebody found by searching or imported, every yes, and what was
+    said of the other candidates. The rows keep person, time and evidence and name the label they come from; nothing of
+    the earlier log is touched.
     """
     known = _known(earlier_queue, earlier_labels, spans, set(questions.column("question_id").to_pylist()), rubric_major)
     given = standing(labels.to_pylist())
     answered = {answer.item_id for answer in given if answer.answers}
     rows = {row["label_id"]: row for row in earlier_labels.to_pylist()}
+    twice = second_pairs(queue)
     made = []
     for item in queue.to_pylist():
-        said = known.get((item["question_id"], item["span_id"]), {})
-        layer = layer_of(item["reason"])
+        pair = (item["question_id"], item["span_id"])
+        said, layer = known.get(pair, {}), layer_of(item["reason"])
         answers = said.get(layer) or (said.get("") if layer == "first" else None)
+        if layer == "first" and pair not in twice:
+            answers = _final(said)
         if answers and item["item_id"] not in answered:
             made.append(_carried(answers[-1], rows, item["item_id"], campaign, "carried"))
-    asked = set(zip(queue.column("question_id").to_pylist(), queue.column("span_id").to_pylist(), strict=True))
-    asked |= {answer.pair for answer in given}
+    asked = {*pairs_of(queue), *(answer.pair for answer in given)}
+    pooled = set(pairs_of(candidates))
+    first = dict(zip(spans.column("span_id").to_pylist(), spans.column("twin_group").to_pylist(), strict=True))
     for pair, said in known.items():
-        if pair not in asked and "" in said:
-            answer = said[""][-1]
-            made.append(_carried(answer, rows, None, campaign, answer.origin))
+        final = said.get("") or _final(said)
+        if first[pair[1]] != pair[1]:
+            continue  # it has become the twin of another span, which is judged for both
+        if pair not in asked and final and ("" in said or final[-1].relevant or pair in pooled):
+            found = final[-1]
+            made.append(_carried(found, rows, None, campaign, "carried" if found.item_id else found.origin))
     return made
 
 
-def _carried(answer: Answer, rows: dict[str, dict[str, Any]], item: str | None, campaign: str,
+def second_pairs(queue: pa.Table) -> set[Pair]:
+    """Pairs that a second person is asked about."""
+    return set(pairs_of(queue.filter(pc.equal(queue.column("reason"), "second"))))
+
+
+def _final(said: Said) -> list[Answer]:
+    """What was decided in the end; nothing where two differ and nobody has settled it."""
+    if "adjudication" in said:
+        return said["adjudication"]
+    if len({answer.relevant for answers in said.values() for answer in answers}) > 1:
+        return []
+    return said.get("first") or said.get("") or []
+
+
+def _carried(answer: Answer, rows: Mapping[str, dict[str, Any]], item: str | None, campaign: str,
              origin: str) -> dict[str, Any]:
     return {**rows[answer.label_id], "label_id": "c" + content_hash("carried", answer.label_id, item, campaign)[:24],
             "item_id": item, "campaign": campaign, "supersedes": None, "origin": origin, "seconds": None,
@@ -60,11 +88,8 @@ def _known(queue: pa.Table, labels: pa.Table, spans: pa.Table, questions: set[st
     texts = dict(zip(spans.column("span_id").to_pylist(), spans.column("text_hash").to_pylist(), strict=True))
     layers = {row["item_id"]: layer_of(row["reason"]) for row in queue.to_pylist()}
     rows = {row["label_id"]: row for row in labels.to_pylist()}
-    newest: dict[str, Any] = {}
-    for row in rows.values():
-        newest[row["campaign"]] = max(newest.get(row["campaign"], row["time"]), row["time"])
     known: dict[Pair, Said] = {}
-    for campaign in sorted(newest, key=lambda name: (newest[name], name), reverse=True):
+    for campaign in newest_first(labels):
         fresh: dict[Pair, Said] = {}
         for answer in standing(labels.filter(pc.equal(labels.column("campaign"), campaign)).to_pylist()):
             row = rows[answer.label_id]
@@ -76,3 +101,92 @@ def _known(queue: pa.Table, labels: pa.Table, spans: pa.Table, questions: set[st
         for pair, said in fresh.items():
             known.setdefault(pair, said)
     return known
+
+
+def newest_first(labels: pa.Table) -> list[str]:
+    """Campaigns by their newest label."""
+    newest: dict[str, Any] = {}
+    for campaign, time in zip(labels.column("campaign").to_pylist(), labels.column("time").to_pylist(), strict=True):
+        newest[campaign] = max(newest.get(campaign, time), time)
+    return sorted(newest, key=lambda name: (newest[name], name), reverse=True)
+
+
+# --- what another chunking answers -----------------------------------------------------------------------------------
+
+
+def layer_decisions(*, queue: pa.Table, labels: pa.Table, spans: pa.Table, rubric_major: str) -> dict[str, pa.Table]:
+    """One earlier campaign -> table ``decisions`` of each layer, and ``final``, of all.
+
+    Labels under another major rubric, and of texts that ``spans`` does not hold, are left out.
+    """
+    texts = dict(zip(spans.column("span_id").to_pylist(), spans.column("text_hash").to_pylist(), strict=True))
+    kept = [row["rubric_version"].split(".")[0] == rubric_major and texts.get(row["span_id"]) == row["span_text_hash"]
+            for row in labels.select(["rubric_version", "span_id", "span_text_hash"]).to_pylist()]
+    said = labels.filter(pa.array(kept, pa.bool_()))
+    reasons = dict(zip(queue.column("item_id").to_pylist(), queue.column("reason").to_pylist(), strict=True))
+    of_item = [layer_of(reasons.get(item, "")) for item in said.column("item_id").to_pylist()]
+    empty = queue.slice(0, 0)
+    made = {layer: resolve(queue=empty, labels=said.filter(pa.array([one == layer for one in of_item], pa.bool_())))
+            for layer in ("first", "second")}
+    adjudicated = queue.filter(pc.equal(queue.column("reason"), "adjudication"))
+    return {**made, "final": resolve(queue=adjudicated, labels=said)}
+
+
+def followed_label(*, decision: Mapping[str, Any], sources: Mapping[str, Mapping[str, Any]], text_hash: str,
+                   item: str | None, campaign: str, avoid: Iterable[str] = ()) -> dict[str, Any] | None:
+    """A decision that follows from labels on other spans -> its label row; None where only ``avoid`` stands behind it.
+
+    The row carries the person and the time of the newest label that says the same, and its note names all of them.
+
+    Args:
+        decision: row of ``carry_decisions``.
+        sources: the earlier labels by label_id.
+        text_hash: of the span that is answered.
+        item: the item that it answers, if any.
+        campaign: of that item.
+        avoid: people who have answered another item of the pair.
+    """
+    shunned = set(avoid)
+    behind = sorted((row for name in decision["label_ids"] if (row := sources.get(name)) is not None
+                     and row["action"] == "label" and row["relevant"] is decision["relevant"]
+                     and row["assessor"] not in shunned), key=lambda row: (row["time"], row["label_id"]))
+    if not behind:
+        return None
+    names = ", ".join(decision["label_ids"])
+    return {**behind[-1], "label_id": "c" + content_hash("followed", names, item, decision["span_id"], campaign)[:24],
+            "item_id": item, "question_id": decision["question_id"], "span_id": decision["span_id"],
+            "span_text_hash": text_hash, "campaign": campaign, "supersedes": None, "seconds": None, "reason": None,
+            "origin": "carried" if item or behind[-1]["item_id"] else behind[-1]["origin"],
+            "evidence": decision["evidence"], "evidence_source": decision["evidence_source"],
+            "note": f"carried from {names}, on other spans: " + (
+                "their evidence lies here" if decision["relevant"] else "together they hold this text")}
+
+
+def check_rows(pairs: Iterable[Pair], *, queue: pa.Table, seed: int) -> pa.Table:
+    """Pairs that may hold a part of what an earlier yes rests on -> queue rows (reason carried_check)."""
+    rows = queue.to_pylist()
+    wave = 1 + max((row["wave"] for row in rows), default=0)
+    wanted = sorted(pairs)
+    made = [as_row(Wanted(*pair, "carried_check", "carried_check", len(wanted), permanent_number(seed, pair)),
+                   campaign=rows[0]["campaign"], wave=wave) for pair in wanted]
+    return ordered(made, seed=seed, first=1 + max((row["order"] for row in rows), default=-1))
+
+
+def known_before(*, queue: pa.Table, labels: pa.Table, earlier_queue: pa.Table,
+                 earlier_labels: pa.Table) -> set[Pair]:
+    """Pairs whose answer was known before this campaign's sample was drawn: a stratum of their own, read in full.
+
+    A pair that the same permanent numbers drew before, and draw again, is still a part of the sample: its earlier
+    answer is the sample's.
+    """
+    def drawn(table: pa.Table) -> set[Pair]:
+        return set(pairs_of(table.filter(pc.is_in(table.column("reason"), value_set=pa.array(SAMPLED_REASONS)))))
+
+    names = ["question_id", "span_id", "span_text_hash"]
+    texts = {(row["question_id"], row["span_id"]): row["span_text_hash"] for row in labels.select(names).to_pylist()}
+    read = {(row["question_id"], row["span_id"]) for row in earlier_labels.select([*names, "origin"]).to_pylist()
+            if row["origin"] != "carried"
+            and texts.get((row["question_id"], row["span_id"])) == row["span_text_hash"]}
+    known = {answer.pair for answer in standing(labels.to_pylist())
+             if answer.answers and (answer.origin == "carried" or answer.item_id is None)}
+    return known - (drawn(queue) & drawn(earlier_queue) & read)

@@ -83,8 +83,9 @@ class Passages:
                             "rebuild the queue from this corpus")
         row = self._spans.slice(self._row[span_id], 1).to_pylist()[0]
         text = row["text"]
-        # A declared range of another length cannot be mapped sentence by sentence.
-        start = row["start"] if row["start"] is not None and row["end"] - row["start"] == len(text) else None
+        # Where the text is not known to stand at its offsets, nobody can say where its sentences are.
+        placed = row["start"] is not None and row["end"] - row["start"] == len(text) and row["offsets"] != "mismatched"
+        start = row["start"] if placed else None
         document = self._document_row(row["doc_id"])
         before, after = self._around(row, start, document.get("text"))
         return Passage(span_id=span_id, doc_id=row["doc_id"], text=text, text_hash=row["text_hash"], start=start,

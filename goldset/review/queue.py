@@ -85,6 +85,15 @@ def wanted_pairs(*, candidates: pa.Table, verdicts: pa.Table, config: ReviewConf
     return wanted
 
 
+def drawn_strata(*, candidates: pa.Table, verdicts: pa.Table, config: ReviewConfig) -> dict[Pair, str]:
+    """Candidates and verdicts -> the stratum of each rejection, sampled or not."""
+    settled = settle(verdicts)
+    rejected = [pair for pair in pairs_of(candidates) if pair in settled and settled[pair].relevant is False]
+    scores = {pair: said.score for pair, said in settled.items()}
+    strata = _strata(rejected, scores, careful=config.profile == "careful")
+    return {pair: stratum for stratum, pairs in strata.items() for pair in pairs}
+
+
 def permanent_number(seed: int, pair: Pair) -> float:
     """The number u of a pair: depends on the seed and the pair only."""
     return unit_hash(seed, "rejections", *pair)

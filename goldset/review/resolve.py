@@ -123,7 +123,8 @@ def paired_labels(*, queue: pa.Table, labels: pa.Table) -> pd.DataFrame:
 def status(*, queue: pa.Table, labels: pa.Table) -> dict[str, Any]:
     """queue, labels -> how far the review is, for ``goldset review status``.
 
-    Keys: items, answered, open, later, conflicts (pairs), waves, reasons {reason: {answered, open}},
+    Keys: items, answered, open, later, conflicts (pairs), waves, reasons {reason: {answered, open}}, carried {items,
+    others} (answers from earlier rebuilds: to items, and to pairs that nobody is asked about now),
     assessors {name: {answered, seconds}}, seconds (of timed answers), seconds_per_item and hours_left (null until an
     answer was timed).
     """
@@ -140,6 +141,7 @@ def status(*, queue: pa.Table, labels: pa.Table) -> dict[str, Any]:
             person = people.setdefault(answer.assessor, {"answered": 0, "seconds": 0.0})
             person["answered"] += 1
             person["seconds"] += answer.seconds or 0.0
+    carried = [answer.item_id for answer in answers if answer.origin == "carried"]
     timed = [answer.seconds for answer in answers if answer.answers and answer.seconds is not None]
     mean = sum(timed) / len(timed) if timed else None
     unanswered = sum(count["open"] for count in reasons.values())
@@ -149,6 +151,7 @@ def status(*, queue: pa.Table, labels: pa.Table) -> dict[str, Any]:
         "later": len({answer.item_id for answer in answers if answer.reason == "later" and answer.item_id}
                      - set(given)),
         "conflicts": decisions.count("conflict"), "waves": max((row["wave"] for row in rows), default=0),
-        "reasons": reasons, "assessors": people, "seconds": sum(timed), "seconds_per_item": mean,
+        "reasons": reasons, "carried": {"items": len(set(carried) - {None}), "others": carried.count(None)},
+        "assessors": people, "seconds": sum(timed), "seconds_per_item": mean,
         "hours_left": None if mean is None else unanswered * mean / 3600,
     }

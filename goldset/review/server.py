@@ -19,6 +19,7 @@ from goldset.formats.lines import numbered_lines
 from .database import AnsweredElsewhere, ReviewStore
 from .passages import Passages
 from .service import AnswerIn, Grow, Refused, ReviewService, Search
+from .twinpage import TwinBoard, add_twins
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -58,8 +59,10 @@ def read_tokens(path: Path | None = None, text: str | None = None) -> dict[str, 
 
 
 def create_app(service: ReviewService, *, tokens: Mapping[str, str] | None = None, title: str = "Goldset",
-               loopback: bool = True) -> "FastAPI":
+               loopback: bool = True, twins: TwinBoard | None = None) -> "FastAPI":
     """The web application. ``tokens`` maps reviewers to tokens; without them a reviewer gives a name.
+
+    With ``twins`` the page /twins lists passages that are almost the same.
 
     Raises:
         MissingExtra: fastapi is not installed.
@@ -104,7 +107,11 @@ def create_app(service: ReviewService, *, tokens: Mapping[str, str] | None = Non
         if name is None:
             return enter()
         return HTMLResponse(pages.get_template("review.html").render(title=title, name=name,
-                                                                     searchable=service.searchable))
+                                                                     searchable=service.searchable,
+                                                                     twins=twins is not None))
+
+    if twins is not None:
+        add_twins(app, pages=pages, title=title, board=twins, who=who, enter=enter)
 
     @app.post("/enter")
     async def sign_in(request: Request) -> Response:
@@ -167,12 +174,12 @@ def _reviewer(value: str, tokens: Mapping[str, str] | None) -> str | None:
 def serve(store: ReviewStore, *, host: str = "127.0.0.1", port: int = 8765, tokens: Mapping[str, str] | None = None,
           announce: Callable[[str], None] = lambda address: None, title: str = "Goldset", rubric_version: str = "1.0",
           campaign: str = "rebuild", passages: Passages | None = None, search: Search | None = None,
-          grow: Grow | None = None) -> None:
+          grow: Grow | None = None, twins: TwinBoard | None = None) -> None:
     """Serve the review page until interrupted; ``announce`` is told its address once it accepts connections.
 
     ``search`` (words -> span ids) with ``passages`` gives the page a search box over the corpus; ``grow`` (queue,
-    labels -> rows) is asked for the next wave when somebody has nothing left, and needs ``passages`` too. Port 0 takes
-    any free port.
+    labels -> rows) is asked for the next wave when somebody has nothing left, and needs ``passages`` too. ``twins``
+    gives it the page /twins. Port 0 takes any free port.
 
     Raises:
         UsageError: an address beyond this machine without tokens.
@@ -189,7 +196,7 @@ def serve(store: ReviewStore, *, host: str = "127.0.0.1", port: int = 8765, toke
         raise MissingExtra("the review page", "review") from error
     service = ReviewService(store, reviewers=tuple(tokens or ()), rubric_version=rubric_version, campaign=campaign,
                             passages=passages, search=search, grow=grow)
-    app = create_app(service, tokens=tokens, title=title, loopback=loopback)
+    app = create_app(service, tokens=tokens, title=title, loopback=loopback, twins=twins)
     listener = _listen(host, port)
     shown = f"[{host}]" if ":" in host else host
     announce(f"http://{shown}:{listener.getsockname()[1]}/")

@@ -8,22 +8,30 @@
 
 from goldset.spans.canonical import SpanTables, canonical_spans, shared_length
 from goldset.spans.context import context, main_span
-from goldset.spans.neartwins import merge_twins, near_twins
+from goldset.spans.neartwins import decided_pairs, exact_groups, merge_twins, near_twins
 from goldset.spans.restored import restored_texts
 from goldset.spans.sentences import is_heading, is_table_row, sentences
 from goldset.spans.served import served
 from goldset.spans.show import explain_document
+from goldset.spans.twinlog import TWINS, TwinDecision, append_decision, in_force, read_decisions
 
 __all__ = [
+    "TWINS",
     "SpanTables",
+    "TwinDecision",
+    "append_decision",
     "canonical_spans",
     "context",
+    "decided_pairs",
+    "exact_groups",
     "explain_document",
+    "in_force",
     "is_heading",
     "is_table_row",
     "main_span",
     "merge_twins",
     "near_twins",
+    "read_decisions",
     "restored_texts",
     "sentences",
     "served",

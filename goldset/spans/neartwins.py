@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import Any
@@ -10,6 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from goldset.schemas import conform
+from goldset.spans.twinlog import TwinDecision
+from goldset.text import twin_key
 
 LISTED = 0.8
 """Similarity from which near twins are listed."""
@@ -73,29 +75,90 @@ def difference(left: str, right: str, most: int = 3) -> str:
     return "; ".join(changes[:most] + more)
 
 
+def segments(left: str, right: str, around: int = 6) -> list[tuple[str, str]]:
+    """Two texts word by word, to be shown: (same | gap | left | right, words) in reading order.
+
+    Around each difference stand the words that both have; what lies further off is a gap.
+    """
+    one, other = left.split(), right.split()
+    parts: list[tuple[str, str]] = []
+    codes = SequenceMatcher(None, one, other, autojunk=False).get_opcodes()
+    for number, (kind, a, b, c, d) in enumerate(codes):
+        if kind != "equal":
+            parts += [(side, " ".join(words)) for side, words in (("left", one[a:b]), ("right", other[c:d])) if words]
+            continue
+        before = one[a : a + around] if number else []
+        after = one[max(b - around, a + len(before)) : b] if number < len(codes) - 1 else []
+        if b - a > len(before) + len(after):
+            parts += [("same", " ".join(before)), ("gap", "…"), ("same", " ".join(after))]
+        else:
+            parts.append(("same", " ".join([*before, *after])))
+    return [(kind, words) for kind, words in parts if words]
+
+
 def _short(words: Sequence[str]) -> str:
     return " ".join(words) if len(words) <= 12 else " ".join([*words[:6], "…", *words[-5:]])
 
 
-def merge_twins(spans: pa.Table, pairs: Sequence[dict[str, Any]]) -> pa.Table:
+def merge_twins(spans: pa.Table, pairs: Sequence[Mapping[str, Any]],
+                apart: Sequence[tuple[str, str]] = ()) -> pa.Table:
     """Spans, pairs of near twins -> spans whose twin groups are joined; a group is named after its smallest span_id.
 
     Joined spans are judged once, under that span; served() follows evidence into the others word by word, and what a
-    near twin lacks it does not deliver.
+    near twin lacks it does not deliver. Pairs are taken in order; one that would bring two groups of ``apart``
+    together, directly or through others, is left out.
     """
     parent: dict[str, str] = {}
+    foes: dict[str, set[str]] = {}
 
     def root(name: str) -> str:
         while parent.get(name, name) != name:
             name = parent[name]
         return name
 
+    for one, other in apart:
+        foes.setdefault(one, set()).add(other)
+        foes.setdefault(other, set()).add(one)
     for pair in pairs:
         low, high = sorted((root(pair["left"]), root(pair["right"])))
+        if low == high or any(root(foe) == high for foe in foes.get(low, ())):
+            continue
         parent[high] = low
+        foes[low] = foes.get(low, set()) | foes.pop(high, set())
     groups = pa.array([root(name) for name in spans.column("twin_group").to_pylist()], pa.string())
+    return _grouped(spans, groups)
+
+
+def exact_groups(spans: pa.Table) -> pa.Table:
+    """Spans -> the same with the groups of exact twins only: what they were before near twins were merged."""
+    keys = [twin_key(text) for text in spans.column("text").to_pylist()]
+    first: dict[str, str] = {}
+    for key, span_id in zip(keys, spans.column("span_id").to_pylist(), strict=True):
+        first[key] = min(span_id, first.get(key, span_id))
+    return _grouped(spans, pa.array([first[key] for key in keys], pa.string()))
+
+
+def _grouped(spans: pa.Table, groups: pa.Array) -> pa.Table:
     at = spans.column_names.index("twin_group")
     return conform(spans.set_column(at, spans.schema.field(at), groups), "spans")
+
+
+def decided_pairs(spans: pa.Table, decisions: Iterable[TwinDecision]) -> tuple[list[dict[str, Any]],
+                                                                               list[tuple[str, str]], int]:
+    """Spans and decisions in force -> pairs to merge, groups to keep apart, decisions about texts that are not here."""
+    group = dict(zip(spans.column("text_hash").to_pylist(), spans.column("twin_group").to_pylist(), strict=True))
+    merge: list[dict[str, Any]] = []
+    apart: list[tuple[str, str]] = []
+    absent = 0
+    for decision in decisions:
+        sides = [group.get(text) for text in decision.texts]
+        if sides[0] is None or sides[1] is None:
+            absent += 1
+        elif decision.action == "merge":
+            merge.append({"left": sides[0], "right": sides[1]})
+        else:
+            apart.append((sides[0], sides[1]))
+    return merge, apart, absent
 
 
 def aligned(text: str, other: str) -> list[tuple[int, int, int]]:

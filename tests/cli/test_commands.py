@@ -314,7 +314,7 @@ def test_export(goldset: Goldset, harbour: Harbour, tmp_path: Path) -> None:
     done = goldset("export", harbour.published.path, "--to", tmp_path / "out")
     assert done.code == 0
     # Ten pairs of chunk and question, derived in test_golden.py, one of them from the sample.
-    assert done.out.startswith(f"10 pairs of 7 gold spans to {tmp_path / 'out'}\n")
+    assert done.out.startswith(f"10 pairs of 7 gold spans to {tmp_path / 'out'} (qrels, beir)\n")
     assert "1 pairs come from the rejection sample" in done.out
     for name in ("qrels.txt", "weights.tsv", "beir/corpus.jsonl", "beir/queries.jsonl", "beir/qrels/test.tsv"):
         assert (tmp_path / "out" / name).read_bytes() == (harbour.published.path / name).read_bytes()

@@ -55,6 +55,14 @@ def test_windows_fold_to_half(windows: CorpusTables, spans: SpanTables) -> None:
     assert spans.report["cuts_at_sentence"] >= 0.97 * spans.report["cuts"]
 
 
+def test_every_span_lies_in_one_chunk(spans: SpanTables) -> None:
+    # 512 words are far more than nine sentences, so nine tenths are promised; here no span has any text beyond.
+    best: dict[str, float] = defaultdict(float)
+    for row in spans.links.to_pylist():
+        best[row["span_id"]] = max(best[row["span_id"]], row["span_share"])
+    assert min(best.values()) == 1.0
+
+
 def test_cuts_lie_between_the_sentences_of_the_document(windows: CorpusTables, spans: SpanTables) -> None:
     text = dict(zip(windows.documents["doc_id"].to_pylist(), windows.documents["text"].to_pylist(), strict=True))
     inside = {(doc_id, at) for doc_id in text for start, end in sentences(text[doc_id]) for at in range(start + 1, end)}

@@ -130,6 +130,12 @@ def test_the_header_is_what_the_text_has_more_than_its_offsets() -> None:
     assert found.report["first"] == {"mismatched": "chunk 'c' of 'd' (offsets 40-51), line 1"}
 
 
+def test_a_body_that_starts_with_a_line_end_has_no_header() -> None:
+    # Six code points at [10,16) as declared; the seventh of the other is the line of an empty title.
+    found = build(raw("a", "\nabcde", 10, 16), raw("b", "\nabcdef", 20, 26))
+    assert places(found) == {"a": (10, 16, 0, "declared"), "b": (20, 26, 1, "declared")}
+
+
 def test_neighbours_are_stitched_where_they_share_text() -> None:
     # Bodies of 60 code points each; the second starts with the last 25 of the first; the third shares nothing; the
     # fourth and fifth share 30. Places: 0-60, 35-95, absent, then one code point on: 96-156, 126-186.
@@ -207,6 +213,15 @@ def test_own_chunks_of_whole_sentences() -> None:
     # With a step of 3 words the second chunk starts at the second sentence.
     stepped = [text[start:end] for start, end in cut_document(text, ChunkerConfig(words=6, step=3, unit="sentences"))]
     assert stepped[:2] == ["One two three. Four five six.", "Four five six. Seven eight."]
+
+
+def test_a_chunk_inside_the_one_before_is_left_out() -> None:
+    # Sentences of 2, 2 and 5 words, up to 4 words by 2: one word group on, only the second sentence fits, and it lies
+    # in the first chunk.
+    text = "One two. Three four. Five six seven eight nine."
+    config = ChunkerConfig(words=4, step=2, unit="sentences")
+    assert [text[slice(*part)] for part in cut_document(text, config)] == [
+        "One two. Three four.", "Five six seven eight nine."]
 
 
 def test_scripts_without_spaces_are_cut_by_pairs_of_characters() -> None:

@@ -53,6 +53,14 @@ def test_documents_from_lines_with_dotted_fields(tmp_path: Path) -> None:
     assert report == {"documents": 1, "empty_documents": 1, "first_empty_document": "07"}
 
 
+def test_half_a_surrogate_pair_becomes_one_replacement_character(tmp_path: Path) -> None:
+    # Written by tools that cut a text between the halves of an emoji; a whole pair stays one code point.
+    path = tmp_path / "d.jsonl"
+    path.write_bytes(b'{"doc_id": "a", "text": "cut \\ud83d here, \\ud83d\\ude00 whole", "title": "\\uDE00"}\n')
+    row = read_documents(document_source(), path)[0].to_pylist()[0]
+    assert (row["text"], row["title"]) == ("cut \ufffd here, \U0001f600 whole", "\ufffd")
+
+
 def test_documents_from_gzip_with_a_byte_order_mark(tmp_path: Path) -> None:
     path = tmp_path / "d.jsonl.gz"
     path.write_bytes(gzip.compress(b'\xef\xbb\xbf{"doc_id": "a", "text": "x"}\n'))

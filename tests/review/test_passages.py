@@ -56,7 +56,7 @@ def test_evidence_needs_a_place_in_the_document(make: Any) -> None:
     from goldset.schemas import from_rows
 
     assert Passages(spans=from_rows("spans", [row])).passage("d#11-22").in_document([(0, 5)]) == [(11, 16)]
-    for change in ({"start": None, "end": None}, {"end": 30}):
+    for change in ({"start": None, "end": None, "offsets": "absent"}, {"end": 30}, {"offsets": "mismatched"}):
         book = Passages(spans=from_rows("spans", [row | change]))
         assert book.passage("d#11-22").in_document([(0, 5)]) == []
 

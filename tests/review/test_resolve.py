@@ -132,6 +132,7 @@ def test_status_counts_by_hand(make: Any) -> None:
         "items": 4, "answered": 2, "open": 2, "later": 1, "conflicts": 1, "waves": 1,
         "reasons": {"positive": {"answered": 1, "open": 0}, "second": {"answered": 1, "open": 0},
                     "rejection": {"answered": 0, "open": 2}},
+        "carried": {"items": 0, "others": 0},
         "assessors": {"ada": {"answered": 1, "seconds": 10.0}, "ben": {"answered": 1, "seconds": 20.0}},
         "seconds": 30.0, "seconds_per_item": 15.0, "hours_left": pytest.approx(30 / 3600)}
     nothing = status(queue=empty("queue"), labels=empty("labels"))

@@ -63,3 +63,27 @@ def test_row_order_does_not_matter() -> None:
 def test_strata_counts() -> None:
     decisions = _decisions(("q1", "r1", "decided", True), ("q2", "r2", "decided", False), ("q2", "r3", "open", None))
     assert strata_counts(_queue(*QUEUE), decisions) == [{"stratum": "rejection", "size": 10, "read": 2, "found": 1}]
+
+
+def test_known_pairs_are_a_stratum_of_their_own() -> None:
+    # Ten rejections. Before the sample was drawn, r1 (drawn all the same), x and y (not drawn) were known: seven are
+    # left, of which r2 and r3 were drawn and read. p is known too, but in no sampled stratum.
+    known = {("q1", "r1"): "rejection", ("q3", "x"): "rejection", ("q3", "y"): "rejection", ("q1", "p"): None}
+    decisions = _decisions(("q1", "p", "decided", True), ("q1", "r1", "decided", True), ("q2", "r2", "decided", True),
+                           ("q2", "r3", "decided", False), ("q3", "x", "decided", True), ("q3", "y", "decided", False))
+    chances = {row["span_id"]: row["inclusion_prob"]
+               for row in inclusion_probabilities(_queue(*QUEUE), decisions, known).to_pylist()}
+    assert chances == {"p": 1, "r1": 1, "r2": 2 / 7, "r3": 2 / 7, "x": 1, "y": 1}
+    assert strata_counts(_queue(*QUEUE), decisions, known=known) == [
+        {"stratum": "rejection", "size": 7, "read": 2, "found": 1}]
+
+
+def test_where_all_that_was_drawn_was_known_it_speaks_for_the_rest() -> None:
+    # Nothing else was read: were r1 to r3 a stratum of their own, nobody would have sampled the others. x, which was
+    # not drawn, stays apart: three of nine.
+    pairs = [("q1", "r1", True), ("q2", "r2", False), ("q2", "r3", False), ("q3", "x", True)]
+    known = {(question, span): "rejection" for question, span, _ in pairs}
+    decisions = _decisions(*((question, span, "decided", relevant) for question, span, relevant in pairs))
+    chances = {row["span_id"]: row["inclusion_prob"]
+               for row in inclusion_probabilities(_queue(*QUEUE), decisions, known).to_pylist()}
+    assert chances == {"r1": 3 / 9, "r2": 3 / 9, "r3": 3 / 9, "x": 1}
