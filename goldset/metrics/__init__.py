@@ -2,7 +2,7 @@
 
 from goldset.metrics.compare import compare, power
 from goldset.metrics.cost import cost, reading_hours
-from goldset.metrics.curve import Curve, curves, loss_split, shown_ks
+from goldset.metrics.curve import Curve, curves, loss_split, plotted_ks, shown_ks
 from goldset.metrics.detail import per_question
 from goldset.metrics.registry import COUNTED, EXCLUDED, MEASURES, REASONS, Measure
 from goldset.metrics.score import score
@@ -22,6 +22,7 @@ __all__ = [
     "cut_by_words",
     "loss_split",
     "per_question",
+    "plotted_ks",
     "power",
     "reading_hours",
     "score",

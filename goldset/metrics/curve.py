@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -46,11 +46,11 @@ class Curve:
         self.recalls: Floats = np.cumsum(got[self.used], axis=1)[:, 1:] / gold[:, None]
         self.draws, self.cluster = questions.draws[self.used], questions.cluster[self.used]
 
-    def rows(self) -> list[dict[str, Any]]:
-        """system, k, value, low, high, n for each k; value null where no question has gold."""
+    def rows(self, ks: Sequence[int] | None = None) -> list[dict[str, Any]]:
+        """system, k, value, low, high, n for each k (default: all); value null where no question has gold."""
         ones = np.ones(len(self.recalls))
         result = []
-        for k in range(1, self.deepest + 1):
+        for k in range(1, self.deepest + 1) if ks is None else ks:
             found = ratio(self.recalls[:, k - 1], ones, weight=self.draws, cluster=self.cluster)
             low, high = found.interval or (None, None)
             result.append({"system": self.name, "k": k, "value": found.value, "low": low, "high": high,
@@ -116,4 +116,10 @@ def curves(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, deepest: int 
 def shown_ks(deepest: int, also: Sequence[int] = ()) -> list[int]:
     """A handful of cutoffs that show a curve on a terminal: 1, 2, 3, 5, 10, 20, 30, 50, 100, …, the deepest."""
     steps = {1, 2, 3, 5, *(base * 10**power for power in range(1, 6) for base in (1, 2, 3, 5)), *also, deepest}
+    return sorted(k for k in steps if k <= deepest)
+
+
+def plotted_ks(deepest: int, also: Iterable[int] = ()) -> list[int]:
+    """Cutoffs that make a smooth line on a log axis: all to 50, then steps of 4 %, those in ``also``, the deepest."""
+    steps = {*range(1, 51), *(round(50 * 1.04**step) for step in range(1, 300)), *also, *shown_ks(deepest), deepest}
     return sorted(k for k in steps if k <= deepest)

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from goldset.config import Config
 from goldset.errors import DataError, UsageError, nearest
 from goldset.formats.sets import LabelledSet
+from goldset.pipeline.curves import curves_of
 from goldset.schemas import empty
 from goldset.store import write_json, write_text
 
@@ -69,7 +70,9 @@ class Outcome:
         write_text(path, render_html(self.labelled.label, self.findings, self.measurements,
                                      summary=facts(self.labelled.manifest), before=before,
                                      worst=worst_questions(shown) if shown else None,
-                                     bars=figures(shown) if shown else None))
+                                     bars=figures(shown) if shown else None,
+                                     curves=curves_of(self.labelled, shown.given, served_k=shown.serving(),
+                                                      evaluated_k=shown.quoted_k) if shown else None))
 
 
 def facts(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -11,6 +11,8 @@ import pyarrow as pa
 
 from goldset.audit import Bars, Worst, by_check, decides, limits
 from goldset.errors import MissingExtra
+from goldset.metrics import shown_ks
+from goldset.report.curve import Curves
 from goldset.report.numbers import measure_name, number
 from goldset.report.plots import Mark, bar_plot, interval_plot
 from goldset.report.summary import TITLES, headline, title_of
@@ -30,7 +32,7 @@ PLOTS: dict[str, tuple[tuple[str, ...], str]] = {
 def render_html(title: str, findings: pa.Table, measurements: pa.Table | None = None,
                 summary: Mapping[str, Any] | None = None, *, worst: Mapping[str, Sequence[Worst]] | None = None,
                 bars: Mapping[str, Sequence[Bars]] | None = None,
-                before: Sequence[Mapping[str, Any]] = ()) -> str:
+                before: Sequence[Mapping[str, Any]] = (), curves: Curves | None = None) -> str:
     """Table findings, table measurements, facts about the set -> the text of one HTML file.
 
     Args:
@@ -42,6 +44,7 @@ def render_html(title: str, findings: pa.Table, measurements: pa.Table | None = 
         worst: check -> the questions to look at first, beside their gold.
         bars: check -> bar charts of what lies behind its number.
         before: steps from an earlier headline to this number: what, k, value, low, high, n.
+        curves: recall of every system against k.
 
     Raises:
         MissingExtra: jinja2 or matplotlib is not installed.
@@ -54,7 +57,7 @@ def render_html(title: str, findings: pa.Table, measurements: pa.Table | None = 
     return str(_template().render(
         title=title, first=headline(findings), sections=sections, verdicts=verdicts, titles=TITLES,
         key_number=_key_number(rows, findings), measurements=[_measured(row) for row in rows],
-        recall_plot=_recall_plot(rows), steps=_steps(before), groups=_groups(summary or {}),
+        recall_plot=_recall_plot(rows), curve=_curve(curves), steps=_steps(before), groups=_groups(summary or {}),
         limits=[(name.replace("_", " "), f"{value:g}", doc) for name, value, doc in limits()]))
 
 
@@ -148,6 +151,14 @@ def _recall_plot(rows: list[dict[str, Any]]) -> tuple[str, str]:
         return "", ""
     marks = [Mark(f"{row['system']} at {row['k']}", row["value"], row["low"], row["high"], "pass") for row in kept]
     return interval_plot(marks, name="recall", axis="recall"), _alternative(marks, "recall", None)
+
+
+def _curve(curves: Curves | None) -> dict[str, Any] | None:
+    """The curves as a plot, as a sentence and as a table."""
+    if curves is None:
+        return None
+    head, rows = curves.table(shown_ks(curves.deepest, list(curves.marks.values())))
+    return {"plot": curves.inline("curve"), "words": curves.words(), "head": head, "rows": rows}
 
 
 def _key_number(rows: list[dict[str, Any]], findings: pa.Table) -> str:
