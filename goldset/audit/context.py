@@ -166,8 +166,10 @@ class Context:
 
     @cached_property
     def gold_table(self) -> pa.Table:
-        """Table gold without the rows that do not resolve."""
-        gold = self.labelled.gold
+        """Table gold without the rows that do not resolve, and without those that a deep probe drew from below."""
+        gold, below = self.labelled.gold, self.labelled.from_deep_probe
+        if below is not None:
+            gold = gold.filter(pc.invert(below))
         if not self.unresolved:
             return gold
         return gold.filter(pc.invert(pc.is_in(gold.column("span_id"), pa.array(sorted(self.unresolved)))))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,6 +22,11 @@ from goldset.cli.common import (
     spare_pandas,
 )
 from goldset.errors import UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from goldset.formats.sets import LabelledSet
 
 
 @click.command("recall")
@@ -42,13 +49,16 @@ from goldset.errors import UsageError
               help="Also by a column of the questions, by week or by head_tail; compared, Holm-adjusted.")
 @click.option("--min", "gate", type=float, metavar="X",
               help="Pass if the lower bound reaches X, fail if the upper does not.")
+@click.option("--queue", is_flag=True, help="Put what is served and unjudged before people; needs --config.")
+@click.option("-c", "--config", "config_path", type=PATH, help="TOML configuration that the version came from.")
 @click.option("--explain", is_flag=True, help="Print how recall is counted, and do nothing else.")
 @json_option
 def command(labelled: Path | None, qrels: Path | None, questions: Path | None, corpus: Path | None,
             relevant_from: int | None, runs: tuple[str, ...], cutoffs: str | None, served_log: Path | None,
             served_field: str, curve: bool, plot: Path | None, headline: float | None,
             retrieved: tuple[str, ...], retrieve_k: int | None, eval_k: int | None, budget: int | None,
-            chunks: Path | None, slices: tuple[str, ...], gate: float | None, explain: bool, as_json: bool) -> int:
+            chunks: Path | None, slices: tuple[str, ...], gate: float | None, queue: bool, config_path: Path | None,
+            explain: bool, as_json: bool) -> int:
     """Recall at the k that production serves, with an interval."""
     from goldset.formats.servedlog import cutoffs_of, read_served
     from goldset.pipeline import scores
@@ -58,6 +68,8 @@ def command(labelled: Path | None, qrels: Path | None, questions: Path | None, c
     if explain:
         result(scores.explain())
         return 0
+    if config_path is not None and not queue:
+        raise UsageError("-c names the configuration for --queue: give both, or neither")
     spare_pandas(labelled)
     gold = open_set(labelled, qrels, questions, corpus, relevant_from)
     tables = open_runs(runs)
@@ -74,8 +86,27 @@ def command(labelled: Path | None, qrels: Path | None, questions: Path | None, c
     if plot is not None:
         write_plot(gold, tables, plot, ks=ks, evaluated_k=eval_k, chunks=chunking)
         say(f"plot: {plot}")
+    queued: dict[str, Any] = {}
+    if queue:
+        queued = {"queue": _queue(gold, tables, config_path, chunks, ks=measured.cutoffs, budget=budget)}
     if as_json:
-        result_json(measured.as_json())
+        result_json(measured.as_json() | queued)
     else:
         result(measured.text())
     return measured.gate(gate)
+
+
+def _queue(gold: LabelledSet, runs: dict[str, pa.Table], config_path: Path | None, chunks: Path | None, *,
+           ks: Sequence[int], budget: int | None) -> dict[str, Any]:
+    """The unjudged served passages as items of the review page."""
+    from goldset.config import load_config
+    from goldset.pipeline.holes import queue_holes
+
+    if config_path is None:
+        raise UsageError("--queue: name the configuration that the version was published from, with -c CONFIG")
+    if chunks is not None:
+        raise UsageError("--queue: the version's passages are of its own chunking; leave out --chunks")
+    found = queue_holes(load_config(config_path), gold, runs, ks=ks, budget=budget)
+    for line in found.text(str(config_path)).splitlines():
+        say(line)
+    return found.as_json()

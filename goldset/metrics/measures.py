@@ -45,9 +45,14 @@ class Cut:
 
     @cached_property
     def unknown(self) -> Mask:
-        """Questions in which the two readings of some gold differ at this cutoff."""
-        differ = (self.results.low <= self.at) != (self.results.high <= self.at)
-        return np.bincount(self.questions.gold_owner[differ], minlength=len(self.questions.ids)) > 0
+        """Questions in which the two readings of some gold of the pool differ at this cutoff."""
+        return self.unsettled(~self.questions.deep)
+
+    def unsettled(self, rows: Mask) -> Mask:
+        """Questions in which the two readings of some of these gold rows differ at this cutoff."""
+        differ = rows & ((self.results.low <= self.at) != (self.results.high <= self.at))
+        mask: Mask = np.bincount(self.questions.gold_owner[differ], minlength=len(self.questions.ids)) > 0
+        return mask
 
     @cached_property
     def ties(self) -> tuple[Floats, Floats, Mask] | None:
@@ -67,7 +72,14 @@ class Cut:
     @cached_property
     def finds(self) -> Finds:
         """Gold from the sample of rejections."""
-        rows = ~self.questions.confirmed
+        return self._finds(self.questions.sampled)
+
+    @cached_property
+    def deep_finds(self) -> Finds:
+        """Gold from the deep probe."""
+        return self._finds(self.questions.deep)
+
+    def _finds(self, rows: Mask) -> Finds:
         return Finds(self.questions.gold_owner[rows], self.questions.gold_weight[rows],
                      (self.results.low[rows] <= self.at).astype(np.float64))
 
@@ -125,6 +137,7 @@ def measure_cut(cut: Cut, mask: Mask) -> Iterator[dict[str, Any]]:
     yield scored.row("recall_micro_naive", estimators.micro_naive(got, gold), reason=unsettled, no_parts="no_gold")
     yield weighted.row("recall_macro_ht", estimators.macro_ht(got, gold, finds), no_parts="no_gold", unseen="macro",
                        reason=unsettled or _macro_reason(cut))
+    yield _deep(cut, mask)
     labelled = Slice(cut, mask, mask & questions.is_labelled)
     yield labelled.row("recall_floor", Parts(plain.num, questions.is_labelled.astype(np.float64)), reason=unsettled,
                        no_parts="no_labelled_question")
@@ -177,7 +190,7 @@ class Slice:
         """One measurement; ``no_parts`` is the reason where no question has a denominator."""
         found = self.estimate(parts)
         if unseen and found.value is not None:
-            found = self.estimate(parts, extra=self._unseen(parts, found.value, micro=unseen == "micro"))
+            found = self.estimate(parts, extra=self.unseen(parts, found.value, micro=unseen == "micro"))
         if found.value is None:
             reason = no_parts
         excluded = self.excluded()
@@ -185,7 +198,7 @@ class Slice:
             excluded["counted_more_gold_than_k"] = int((self.used & (self.cut.questions.gold > self.cut.at)).sum())
         return _measurement(measure, self.cut.k, found, reason=reason, n=int(self.used.sum()), excluded=excluded)
 
-    def _unseen(self, parts: Parts, theta: float, *, micro: bool) -> float:
+    def unseen(self, parts: Parts, theta: float, *, micro: bool) -> float:
         """Variance of missed gold that the sample did not show; only where it showed none at all."""
         questions = self.cut.questions
         rejections, sampled = questions.sample
@@ -232,6 +245,28 @@ def _macro_reason(cut: Cut) -> str | None:
         return "no_rejection_sample"
     complete = estimators.completeness(questions.gold, cut.finds)
     return "macro_unreliable" if complete is not None and complete < UNRELIABLE_BELOW else None
+
+
+def _deep(cut: Cut, mask: Mask) -> dict[str, Any]:
+    """recall_micro with the finds of the deep probe; null where none was made, or where people have not read it."""
+    questions = cut.questions
+    told = questions.deep_probe
+    strata = [] if told is None else told["strata"]
+    if told is None or any(row["weight"] is None for row in strata):
+        return _measurement("recall_deep", cut.k, Estimate(None, None, "none", 0), n=0, excluded={},
+                            reason="no_deep_probe" if told is None else "deep_probe_unread")
+    parts = estimators.micro_ht(cut.got, questions.gold, cut.finds + cut.deep_finds)
+    part = Slice(cut, mask, mask & (parts.den > 0))
+    found = part.estimate(parts)
+    if found.value is not None:
+        blank = max((row["weight"] for row in strata if not row["found"]), default=0.0)
+        labelled = mask & questions.is_labelled
+        extra = part.unseen(parts, found.value, micro=True) + estimators.unseen_below_variance(
+            questions.draws[labelled], (parts.den * questions.draws)[labelled], theta=found.value, weight=blank)
+        found = part.estimate(parts, extra=extra)
+    reason = "evidence_missing" if bool((cut.unsettled(np.ones(len(questions.deep), np.bool_)) & mask).any()) else None
+    return _measurement("recall_deep", cut.k, found, n=int(part.used.sum()), excluded=part.excluded(),
+                        reason=reason if found.value is not None else "no_gold")
 
 
 def _facets(cut: Cut) -> Parts | None:

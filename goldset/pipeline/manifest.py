@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from goldset.config import Config
 from goldset.gold import GoldTables
+from goldset.metrics.outside import outside_the_pool, pool_ranks
 from goldset.pipeline.runner import Artifacts
 from goldset.schemas import canonical_hash
 
@@ -16,9 +17,15 @@ from goldset.schemas import canonical_hash
 def manifest_of(config: Config, artifacts: Artifacts, tables: dict[str, pa.Table], made: GoldTables, *,
                 queue: pa.Table, labels: pa.Table, progress: dict[str, Any], partial: bool) -> dict[str, Any]:
     """Config, seed, fingerprints, systems, judge and its card, agreement, sampling, counts, people's hours."""
+    from goldset.pipeline.deep import deep_manifest
+    from goldset.review import resolve
+
     questions, spans = tables["questions"], tables["spans"]
     answerable = set(tables["gold"].column("question_id").to_pylist())
     pool = artifacts.report("pool")
+    families = {name: config.family(name) for name in config.systems}
+    outside = outside_the_pool(pool_ranks(tables["gold"], artifacts.table("candidates")), families,
+                               depth=config.pool.depth)
     return {
         "schema": "goldset.version/1", "name": config.project.name, "partial": partial,
         "made_with": {name: version(name) for name in ("goldset-rebuilder", "numpy", "pyarrow", "pandas")},
@@ -36,6 +43,8 @@ def manifest_of(config: Config, artifacts: Artifacts, tables: dict[str, pa.Table
         "card": judge_card(config, artifacts, queue=queue, labels=labels),
         "agreement": agreement_of(queue, labels), "sampling": {"profile": config.review.profile, **made.sampling},
         "gold_merged": made.merged, "read_in_full": made.read_in_full, "relevant_from": None,
+        "outside_the_pool": outside.as_json(), "holes": holes_of(tables),
+        "deep": deep_manifest(config, artifacts, queue, resolve(queue=queue, labels=labels)),
         "people": {name: progress[name] for name in ("items", "answered", "waves", "assessors", "seconds")},
         "reading": reading_of(config, artifacts, queue),
         "counts": {"questions": len(questions), "draws": sum(questions.column("draws").to_pylist()),
@@ -44,16 +53,27 @@ def manifest_of(config: Config, artifacts: Artifacts, tables: dict[str, pa.Table
     }
 
 
+def holes_of(tables: dict[str, pa.Table]) -> dict[str, Any]:
+    """Pairs that were read because systems serve them, and the gold among them by system."""
+    read, gold = 0, {}
+    for row in tables["judgments"].select(["stratum", "relevant"]).to_pylist():
+        if (row["stratum"] or "").startswith("hole "):
+            read += 1
+            for system in row["stratum"].removeprefix("hole ").split("+"):
+                gold[system] = gold.get(system, 0) + (row["relevant"] is True)
+    return {"read": read, "gold_by_system": dict(sorted(gold.items()))}
+
+
 def judge_card(config: Config, artifacts: Artifacts, *, queue: pa.Table, labels: pa.Table) -> dict[str, Any]:
     """The judge measured against people's decisions, and which systems it is not independent of."""
     from goldset.judges import independence, judge_card
+    from goldset.pipeline.deep import chances_of
     from goldset.review import resolve
-    from goldset.stats.sampling import inclusion_probabilities
 
     decisions = resolve(queue=queue, labels=labels)
     card: dict[str, Any] = judge_card(
         verdicts=artifacts.table("verdicts"), decisions=decisions,
-        probabilities=inclusion_probabilities(queue, decisions), candidates=artifacts.table("candidates"))
+        probabilities=chances_of(config, artifacts, queue, decisions), candidates=artifacts.table("candidates"))
     card["independence"] = independence(config.judge.family, {name: config.family(name) for name in config.systems})
     return card
 

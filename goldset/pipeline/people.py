@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from goldset.config import Config
 from goldset.errors import ReviewIncomplete
 from goldset.gold import build_gold, export_set, write_version
+from goldset.pipeline.carried import carry
 from goldset.pipeline.checks import Outcome, audit_version
 from goldset.pipeline.manifest import manifest_of
 from goldset.pipeline.runner import Artifacts, Runner, Say, finished, plain, silent
@@ -53,7 +53,7 @@ def grow(config: Config, artifacts: Artifacts) -> dict[str, Any]:
     store = store_of(config, artifacts)
     make = wave_maker(config, artifacts)
     while True:
-        carried = _carry(config, artifacts, store)
+        carried = carry(config, artifacts, store)
         wave = make(store.queue(), store.labels())
         if not carried and not len(wave):
             return status(queue=store.queue(), labels=store.labels())
@@ -78,26 +78,6 @@ def corpus_search(artifacts: Artifacts) -> Callable[[str], list[str]]:
     index = BM25Index.build(spans.column("span_id").to_pylist(),
                             [tokenize(text) for text in spans.column("text").to_pylist()])
     return lambda words: [span for span, _ in index.search(tokenize(words), 20)]
-
-
-def _carry(config: Config, artifacts: Artifacts, store: ReviewStore) -> int:
-    """Answer the open items that an earlier rebuild's people have answered."""
-    from goldset.judges import load_rubric
-    from goldset.review import ReviewStore, carried_labels
-
-    everything = ReviewStore(config.review_url)
-    campaign = campaign_of(artifacts)
-    queue, labels = everything.queue(), everything.labels()
-    if not any(name != campaign for name in pc.unique(labels.column("campaign")).to_pylist()):
-        return 0
-    rows = carried_labels(
-        queue=store.queue(), labels=store.labels(), spans=artifacts.table("spans"),
-        questions=artifacts.table("questions"), campaign=campaign,
-        earlier_queue=queue.filter(pc.not_equal(queue.column("campaign"), campaign)),
-        earlier_labels=labels.filter(pc.not_equal(labels.column("campaign"), campaign)),
-        rubric_major=load_rubric(config.path(config.judge.rubric)).version.split(".")[0])
-    store.append_labels(rows)
-    return len(rows)
 
 
 def review_progress(config: Config) -> dict[str, Any]:
@@ -195,13 +175,13 @@ def _refuse_incomplete(progress: dict[str, Any], config: Config) -> None:
 def _write(config: Config, artifacts: Artifacts, partial: bool, progress: dict[str, Any]) -> tuple[Path, bool]:
     """Tables, manifest and exports of the version, whole or not at all."""
     from goldset.formats.published import read_published
+    from goldset.pipeline.deep import chances_of
     from goldset.review import resolve
-    from goldset.stats.sampling import inclusion_probabilities
 
     store = store_of(config, artifacts)
     queue, labels = store.queue(), store.labels()
     decisions = resolve(queue=queue, labels=labels)
-    made = build_gold(decisions=decisions, probabilities=inclusion_probabilities(queue, decisions), queue=queue,
+    made = build_gold(decisions=decisions, probabilities=chances_of(config, artifacts, queue, decisions), queue=queue,
                       spans=artifacts.table("spans"), candidates=artifacts.table("candidates"))
     tables: dict[str, pa.Table] = {name: artifacts.table(name)
                                    for name in ("questions", "spans", "span_links", "chunks")}

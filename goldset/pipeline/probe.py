@@ -60,7 +60,8 @@ def campaign_of(context: Context) -> str:
 
 
 def _open(context: Context, store: ReviewStore, campaign: str) -> None:
-    from goldset.review.queue import Wanted, as_row, ordered
+    from goldset.review import ask
+    from goldset.review.queue import Wanted
 
     runs = dict(context.runs)
     families = {name: context.family(name) for name in runs}
@@ -69,7 +70,7 @@ def _open(context: Context, store: ReviewStore, campaign: str) -> None:
         runs["bm25"], families["bm25"] = context.bm25_run, frozenset({"lexical"})
     wanted = [Wanted(row.question_id, row.span_id, "probe", f"probe {row.question_id}", row.reachable, row.u)
               for row in draw(context, runs, families)]
-    store.append_queue(ordered([as_row(row, campaign=campaign, wave=1) for row in wanted], seed=0, first=0))
+    ask(store, wanted, campaign=campaign, seed=0)
     assert context.corpus is not None, "draw refuses a set without texts"
     assert context.labelled.questions is not None, "draw refuses a set without texts"
     store.set_passages(questions=context.labelled.questions, spans=context.corpus.spans)

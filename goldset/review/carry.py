@@ -43,7 +43,8 @@ def carried_labels(*, queue: pa.Table, labels: pa.Table, earlier_queue: pa.Table
         if pair not in asked and "" in said:
             answer = said[""][-1]
             made.append(_carried(answer, rows, None, campaign, answer.origin))
-    return made
+    there = set(labels.column("label_id").to_pylist())  # carried once and taken back since: people's turn
+    return [row for row in made if row["label_id"] not in there]
 
 
 def _carried(answer: Answer, rows: dict[str, dict[str, Any]], item: str | None, campaign: str,

@@ -30,6 +30,10 @@ class Finds:
         """Nothing was found, or nothing was sampled."""
         return cls(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
 
+    def __add__(self, other: Finds) -> Finds:
+        """Both together."""
+        return Finds(np.r_[self.question, other.question], np.r_[self.weight, other.weight], np.r_[self.x, other.x])
+
 
 @dataclass(frozen=True)
 class Parts:
@@ -102,3 +106,14 @@ def unseen_variance(delivered: Floats, gold: Floats, den: Floats, *, theta: floa
     each = flat if micro else np.where(gold > 0, ((1 - share) ** 2 + share**2) / (2 * (gold + 1) ** 2), flat)
     each = np.where(read_in_full, 0.0, each)
     return 0.75 * (rejections / sampled) ** 2 * float(each.mean()) / float(den.sum()) ** 2
+
+
+def unseen_below_variance(draws: Floats, den: Floats, *, theta: float, weight: float) -> float:
+    """Variance of gold outside the pool that the deep probe did not show, in a stratum without a find.
+
+    As in 3.2, half an event of the weight of one pair that was read: 0.75 weight^2 mean(e) / (sum den)^2. It moves
+    the denominator only, by its question's draws, so e = (theta draws)^2; ``den`` has the draws in it.
+    """
+    if not len(draws):
+        return 0.0
+    return 0.75 * weight**2 * float(np.mean((theta * draws) ** 2)) / float(den.sum()) ** 2
