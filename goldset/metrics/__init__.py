@@ -1,5 +1,6 @@
 """Gold and runs -> recall and its interval, comparison, power, cost."""
 
+from goldset.metrics.across import compare_versions
 from goldset.metrics.compare import compare, power
 from goldset.metrics.cost import cost, reading_hours
 from goldset.metrics.curve import Curve, curves, loss_split, plotted_ks, shown_ks
@@ -17,6 +18,7 @@ __all__ = [
     "Curve",
     "Measure",
     "compare",
+    "compare_versions",
     "cost",
     "curves",
     "cut_by_words",

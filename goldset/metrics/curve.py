@@ -14,7 +14,7 @@ from goldset.formats.sets import LabelledSet
 from goldset.metrics.measures import Cut
 from goldset.metrics.questions import Mask, Questions
 from goldset.metrics.results import Results
-from goldset.stats.compare import bootstrap_ratio
+from goldset.stats.compare import paired_ends
 from goldset.stats.curves import KStar, k_star, k_star_ends
 from goldset.stats.intervals import Floats, ratio
 
@@ -98,8 +98,8 @@ def loss_split(labelled: LabelledSet, name: str, served: pa.Table, retrieved: pa
         gold, draws = questions.gold[used], questions.draws[used]
         high, low = first.got[used] / gold, second.got[used] / gold
         codes = np.unique(questions.cluster[used], return_inverse=True)[1]
-        ends = bootstrap_ratio(np.bincount(codes, draws * (high - low)).astype(np.float64),
-                               np.bincount(codes, draws).astype(np.float64), seed=seed) if len(gold) else None
+        ends = paired_ends(np.bincount(codes, draws * (high - low)).astype(np.float64),
+                           np.bincount(codes, draws).astype(np.float64), seed=seed) if len(gold) else None
         means = [float(np.average(part, weights=draws)) if len(gold) else None for part in (high, low)]
         rows.append({"system": name, "step": step, "from_k": first.k, "to_k": second.k, "before": means[0],
                      "after": means[1], "loss": None if means[0] is None or means[1] is None else means[0] - means[1],

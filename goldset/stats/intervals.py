@@ -126,13 +126,6 @@ def mover(shares: Floats, weights: Floats, counts: Floats, *, level: float = LEV
     return Interval(total - math.sqrt(low_gap), total + math.sqrt(high_gap))
 
 
-def unpaired_difference(p1: float, n1: int, p2: float, n2: int, *, level: float = LEVEL) -> tuple[float, Interval]:
-    """(standard error, Wald interval) of p1 - p2 from two different samples of questions (STATISTICS 9)."""
-    se = math.sqrt(p1 * (1 - p1) / n1 + p2 * (1 - p2) / n2)
-    half = z_value(level) * se
-    return se, Interval(p1 - p2 - half, p1 - p2 + half)
-
-
 @dataclass(frozen=True)
 class Estimate:
     """A ratio with its interval.
@@ -199,3 +192,25 @@ def ratio(num: Floats, den: Floats, *, weight: Floats | None = None, cluster: np
 def kish(weights: Floats) -> float:
     """Effective number of questions under unequal weights: (sum f)^2 / sum f^2 (STATISTICS 3.4)."""
     return float(weights.sum() ** 2 / np.dot(weights, weights))
+
+
+def difference(new: Estimate, old: Estimate, *, covariance: float = 0.0) -> tuple[float, Interval] | None:
+    """(standard error, interval) of ``new`` minus ``old``, two estimates that share some of their units, or none.
+
+    se^2 = V_new + V_old - 2 covariance. The interval recovers the variances from the ends of the two (MOVER, Zou and
+    Donner 2008, with their correlation), so that it has a width at the edge too. Simulated at 20 to 180 questions: it
+    holds the truth in 94 % or more; value and standard error alone in as few as 19 %, where most recalls are 1.
+    None where either has no interval.
+    """
+    if new.value is None or old.value is None or new.interval is None or old.interval is None:
+        return None
+    v_new, v_old = (new.se or 0.0) ** 2, (old.se or 0.0) ** 2
+    r = covariance / math.sqrt(v_new * v_old) if v_new > 0 and v_old > 0 else 0.0
+
+    def reach(one: float, other: float) -> float:
+        return math.sqrt(max(one**2 + other**2 - 2 * r * one * other, 0.0))
+
+    d = new.value - old.value
+    return math.sqrt(max(v_new + v_old - 2 * covariance, 0.0)), Interval(
+        d - reach(new.value - new.interval.low, old.interval.high - old.value),
+        d + reach(new.interval.high - new.value, old.value - old.interval.low))
