@@ -259,11 +259,13 @@ def _deep(cut: Cut, mask: Mask) -> dict[str, Any]:
     part = Slice(cut, mask, mask & (parts.den > 0))
     found = part.estimate(parts)
     if found.value is not None:
-        blank = max((row["weight"] for row in strata if not row["found"]), default=0.0)
         labelled = mask & questions.is_labelled
-        extra = part.unseen(parts, found.value, micro=True) + estimators.unseen_below_variance(
-            questions.draws[labelled], (parts.den * questions.draws)[labelled], theta=found.value, weight=blank)
-        found = part.estimate(parts, extra=extra)
+        extra = part.unseen(parts, found.value, micro=True)
+        below = estimators.unseen_below_variance(
+            questions.draws[labelled], (parts.den * questions.draws)[labelled], theta=found.value,
+            **{name: np.array([row[name] for row in strata], np.float64) for name in ("read", "found", "weight")})
+        # What the probe did not show can only lower recall.
+        found = estimators.one_sided(part.estimate(parts, extra=extra), part.estimate(parts, extra=extra + below))
     reason = "evidence_missing" if bool((cut.unsettled(np.ones(len(questions.deep), np.bool_)) & mask).any()) else None
     return _measurement("recall_deep", cut.k, found, n=int(part.used.sum()), excluded=part.excluded(),
                         reason=reason if found.value is not None else "no_gold")

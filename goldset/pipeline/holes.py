@@ -50,10 +50,11 @@ class Holes:
     def text(self, config_file: str) -> str:
         """What happened, and the next step."""
         who = " and ".join(filter(None, [", ".join(self.systems[:-1]), self.systems[-1]]))
-        lines = [f"queue: {self.new:,} passages that {who} {'serves' if len(self.systems) == 1 else 'serve'} and "
-                 "nobody judged are put before people"
-                 + (f"; {self.carried:,} of them were read for another reason and are answered" if self.carried else "")
-                 + (f"; {self.waiting:,} more were asked before and wait" if self.waiting else "")]
+        lines = [f"queue: {self.new - self.carried:,} passages that {who} "
+                 f"{'serves' if len(self.systems) == 1 else 'serve'} and nobody judged are put before people"
+                 + (f"; {self.waiting:,} more were asked before and wait" if self.waiting else "")
+                 + (f"; {self.carried:,} that were read as a sample count for themselves from now on" if self.carried
+                    else "")]
         if self.undecided:
             lines.append(f"queue: {self.undecided:,} stay unjudged: people read them and cannot tell")
         if self.unknown:

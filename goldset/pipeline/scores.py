@@ -119,29 +119,28 @@ def outside(labelled: LabelledSet) -> dict[str, Any]:
 
 def beyond(labelled: LabelledSet, measurements: pa.Table) -> list[str]:
     """Two lines that stand beside every recall: what it is relative to, and what the deep probe adds to that."""
-    from goldset.metrics.outside import sentence
-
     manifest = labelled.manifest
     if "pool" not in manifest:
-        return ["relative to the pool: to what was labelled; this set does not say how its passages were found, so how "
-                "much is missing is unknown"]
+        return ["Relative to the pool: recall counts what was labelled. This set does not say how its passages were "
+                "found, so how much is missing is unknown."]
+    from goldset.metrics.outside import sentence
+
     systems = [name for name, facts in manifest["systems"].items() if not facts["audit_only"]]
     told = outside(labelled)
-    missing = ("This version does not record the ranks of its pool, so how many relevant passages lie outside it is "
-               "unknown." if told["reason"] == "pool_not_recorded" else sentence(told))
-    lines = [f"relative to the pool: the first {manifest['pool']['depth']} of {', '.join(systems)}; what none of them "
-             f"returned, nobody has read. {missing}"]
+    missing = ("How many relevant passages lie outside it is unknown: this version does not record the ranks of its pool."
+               if told["reason"] == "pool_not_recorded" else sentence(told))
+    lines = [f"Relative to the pool: recall counts what {', '.join(systems)} returned in their first "
+             f"{manifest['pool']['depth']}; what none of them returned, nobody has read. {missing}"]
     probe = manifest.get("deep")
     if not probe:
-        return [*lines, "recall_deep: unknown, nobody has read below that ('goldset deepen' draws what to read)"]
+        return [*lines, "recall_deep: unknown. Nobody has read below the pool; 'goldset deepen' draws what to read."]
     rows = [row for row in measurements.to_pylist() if row["measure"] == "recall_deep" and row["slice"] == "all"]
-    values = ", ".join(f"{row['system']} {'' if row['k'] is None else 'at ' + str(row['k']) + ' '}"
+    values = "; ".join(f"{row['system']}{'' if row['k'] is None else ' at ' + str(row['k'])}: "
                        + (interval(row["value"], row["low"], row["high"]) if row["value"] is not None else
                           f"unknown ({row['reason']})") for row in rows)
-    found = sum(row["found"] for row in probe["strata"])
-    read = sum(row["read"] for row in probe["strata"])
-    return [*lines, f"recall_deep: {values}; with {probe['covers']}, nothing beyond. People read {read:,} of "
-            f"{probe['drawn']:,} pairs drawn from {probe['window']:,}: {found:,} answer."]
+    found, read = (sum(row[name] for row in probe["strata"]) for name in ("found", "read"))
+    return [*lines, f"recall_deep: {values}. It covers {probe['covers']} too, and nothing beyond: of "
+            f"{probe['window']:,} pairs there, {probe['drawn']:,} were drawn, people read {read:,}, {found:,} answer."]
 
 
 @dataclass(frozen=True)
@@ -176,11 +175,11 @@ class Measured:
             head += f", relevant from grade {self.labelled.relevant_from}"
         served = [f"{row['system']} serves {row['words']:,.0f} words at {row['k']}" for row in self.words
                   if row["words"] is not None]
-        table = render_measurements(main_measures(self.measurements))
+        table = render_measurements(main_measures(self.measurements), notes=beyond(self.labelled, self.measurements))
         warned = [f"warning: {line}" for line in warnings(self.measurements, _offer(self.labelled))]
         parts = [line for section in self.sections for line in section.lines]
-        return "\n".join([head, table, *beyond(self.labelled, self.measurements),
-                          *([", ".join(served)] if served else []), *parts, *warned, *cautions(self.labelled)])
+        return "\n".join([head, table, *([", ".join(served)] if served else []), *parts, *warned,
+                          *cautions(self.labelled)])
 
     def gate(self, least: float | None) -> int:
         """Exit code of ``--min``: every system and cutoff passes on its lower bound, fails on its upper, else 6."""

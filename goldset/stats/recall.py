@@ -6,12 +6,12 @@ rejections: number of its question, weight 1 / inclusion probability, and x = 1 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from goldset.stats.intervals import Floats
+from goldset.stats.intervals import Estimate, Floats, Interval
 
 UNRELIABLE_BELOW = 0.8
 """Completeness below which the linearised macro estimate over-corrects."""
@@ -108,12 +108,32 @@ def unseen_variance(delivered: Floats, gold: Floats, den: Floats, *, theta: floa
     return 0.75 * (rejections / sampled) ** 2 * float(each.mean()) / float(den.sum()) ** 2
 
 
-def unseen_below_variance(draws: Floats, den: Floats, *, theta: float, weight: float) -> float:
-    """Variance of gold outside the pool that the deep probe did not show, in a stratum without a find.
+def unseen_below_variance(draws: Floats, den: Floats, *, theta: float, read: Floats, found: Floats,
+                          weight: Floats) -> float:
+    """Variance of gold outside the pool that the deep probe did not show, in its strata without a find.
 
-    As in 3.2, half an event of the weight of one pair that was read: 0.75 weight^2 mean(e) / (sum den)^2. It moves
-    the denominator only, by its question's draws, so e = (theta draws)^2; ``den`` has the draws in it.
+    One Jeffreys half-event is split over the strata by what people read, c = 0.5 read / all read (STATISTICS 2.3);
+    unseen gold of a stratum is weight x Gamma(c), with second moment c (1 + c) weight^2 (0.75 weight^2 for one stratum,
+    as in 3.2). It moves the denominator only, by its question's draws: e = (theta draws)^2, V = moment mean(e) /
+    (sum den)^2.
+
+    Args:
+        draws: of each labelled question.
+        den: denominator of each, draws in it.
+        theta: the estimate.
+        read: pairs that people read, a stratum each.
+        found: of them, relevant.
+        weight: what a pair that was read stands for.
     """
-    if not len(draws):
+    if not len(draws) or not read.sum():
         return 0.0
-    return 0.75 * weight**2 * float(np.mean((theta * draws) ** 2)) / float(den.sum()) ** 2
+    share = 0.5 * read / read.sum()
+    moment = float(np.sum(np.where(found > 0, 0.0, share * (1 + share) * weight**2)))
+    return moment * float(np.mean((theta * draws) ** 2)) / float(den.sum()) ** 2
+
+
+def one_sided(estimate: Estimate, lower: Estimate) -> Estimate:
+    """An estimate with the lower end of another: for a part of the variance that can only lower it."""
+    if estimate.interval is None or lower.interval is None:
+        return estimate
+    return replace(estimate, interval=Interval(lower.interval.low, estimate.interval.high))
