@@ -144,7 +144,7 @@ def _reconcile(labelled: LabelledSet, projected: Projection, sampled: int) -> st
             f"over distinct questions; ours counts {gold} gold spans by evidence and questions by their draws; "
             f"{projected.alone} of them lie whole in a chunk, {projected.together} are delivered by several "
             f"chunks together and stand under the one that holds most, {projected.nowhere} are in no chunk; {sampled} "
-            "pairs come from the rejection sample and stand for more than one (weights.tsv)")
+            "pairs come from a sample and stand for more than one (weights.tsv)")
 
 
 def _line(value: dict[str, Any]) -> str:

@@ -190,7 +190,8 @@ def _draw_and_judge(config: Config, artifacts: Artifacts, workspace: Workspace, 
         "inputs": {"queue": artifacts.refs["queue"].key}, "seed": config.project.seed,
         "report": {"each": each, "depth": window.depth, "down_to": window.down_to, "top": window.top,
                    "systems": window.base, "fourth": window.fourth, "covers": window.told(),
-                   "questions": len(sizes), "window": sum(sizes.values()), "drawn": len(draws), "verdicts": report["status"],
+                   "questions": len(sizes), "window": sum(sizes.values()), "drawn": len(draws),
+                   "verdicts": report["status"],
                    "strata": [{"stratum": name, "size": len(pairs), "asked": asked_of(name, len(pairs), config),
                                "stands_for": math.fsum(pairs.values())} for name, pairs in sorted(strata.items())]}})
 

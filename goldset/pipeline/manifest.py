@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from goldset.config import Config
 from goldset.gold import GoldTables
-from goldset.metrics.outside import outside_the_pool, pool_ranks
 from goldset.pipeline.runner import Artifacts
 from goldset.schemas import canonical_hash
 
@@ -23,9 +22,6 @@ def manifest_of(config: Config, artifacts: Artifacts, tables: dict[str, pa.Table
     questions, spans = tables["questions"], tables["spans"]
     answerable = set(tables["gold"].column("question_id").to_pylist())
     pool = artifacts.report("pool")
-    families = {name: config.family(name) for name in config.systems}
-    outside = outside_the_pool(pool_ranks(tables["gold"], artifacts.table("candidates")), families,
-                               depth=config.pool.depth)
     return {
         "schema": "goldset.version/1", "name": config.project.name, "partial": partial,
         "made_with": {name: version(name) for name in ("goldset-rebuilder", "numpy", "pyarrow", "pandas")},
@@ -35,6 +31,7 @@ def manifest_of(config: Config, artifacts: Artifacts, tables: dict[str, pa.Table
                    "spans": len(spans), "sha": canonical_hash(tables["chunks"], "chunks")},
         "questions": {"drops": artifacts.table("drops").to_pylist(), **artifacts.report("questions")},
         "unit": config.questions.unit, "pool": {"depth": config.pool.depth, **pool},
+        "outside_the_pool": outside_of(config, tables["gold"], artifacts.table("candidates")),
         "systems": {name: {"kind": system.kind, "family": config.family(name), "audit_only": system.audit_only}
                     for name, system in config.systems.items()},
         # A version's own headline is at the k that is served; [scoring] evaluated_k is the old headline's.
@@ -43,25 +40,22 @@ def manifest_of(config: Config, artifacts: Artifacts, tables: dict[str, pa.Table
         "card": judge_card(config, artifacts, queue=queue, labels=labels),
         "agreement": agreement_of(queue, labels), "sampling": {"profile": config.review.profile, **made.sampling},
         "gold_merged": made.merged, "read_in_full": made.read_in_full, "relevant_from": None,
-        "outside_the_pool": outside.as_json(), "holes": holes_of(tables),
-        "deep": deep_manifest(config, artifacts, queue, resolve(queue=queue, labels=labels)),
         "people": {name: progress[name] for name in ("items", "answered", "waves", "assessors", "seconds")},
         "reading": reading_of(config, artifacts, queue),
         "counts": {"questions": len(questions), "draws": sum(questions.column("draws").to_pylist()),
                    "answerable": len(answerable), "judgments": len(tables["judgments"]), "gold": len(tables["gold"]),
                    "items": len(queue), "labels": len(labels)},
+        "holes": holes_of(tables["judgments"]),
+        "deep": deep_manifest(config, artifacts, queue, resolve(queue=queue, labels=labels)),
     }
 
 
-def holes_of(tables: dict[str, pa.Table]) -> dict[str, Any]:
-    """Pairs that were read because systems serve them, and the gold among them by system."""
-    read, gold = 0, {}
-    for row in tables["judgments"].select(["stratum", "relevant"]).to_pylist():
-        if (row["stratum"] or "").startswith("hole "):
-            read += 1
-            for system in row["stratum"].removeprefix("hole ").split("+"):
-                gold[system] = gold.get(system, 0) + (row["relevant"] is True)
-    return {"read": read, "gold_by_system": dict(sorted(gold.items()))}
+def outside_of(config: Config, gold: pa.Table, candidates: pa.Table) -> dict[str, Any]:
+    """About how many relevant passages no system returned, judged by the gold near the end of their lists."""
+    from goldset.metrics.outside import outside_the_pool, pool_ranks
+
+    families = {name: config.family(name) for name in config.systems}
+    return outside_the_pool(pool_ranks(gold, candidates), families, depth=config.pool.depth).as_json()
 
 
 def judge_card(config: Config, artifacts: Artifacts, *, queue: pa.Table, labels: pa.Table) -> dict[str, Any]:
@@ -102,3 +96,15 @@ def reading_of(config: Config, artifacts: Artifacts, queue: pa.Table) -> dict[st
     return {"pool_items": len(pool), "pool_words": sum(pool), "pool_hours": reading_hours(len(pool), sum(pool), **rate),
             "read_items": len(read), "read_words": sum(read), "read_hours": reading_hours(len(read), sum(read), **rate),
             "share_of_words": sum(read) / sum(pool) if sum(pool) else None}
+
+
+def holes_of(judgments: pa.Table) -> dict[str, Any]:
+    """Pairs that were read because systems serve them, and the gold among them by system."""
+    read = 0
+    gold: dict[str, int] = {}
+    for stratum, relevant in zip(*(judgments.column(name).to_pylist() for name in ("stratum", "relevant")), strict=True):
+        if (stratum or "").startswith("hole "):
+            read += 1
+            for system in stratum.removeprefix("hole ").split("+"):
+                gold[system] = gold.get(system, 0) + (relevant is True)
+    return {"read": read, "gold_by_system": dict(sorted(gold.items()))}

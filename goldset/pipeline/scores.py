@@ -127,8 +127,8 @@ def beyond(labelled: LabelledSet, measurements: pa.Table) -> list[str]:
 
     systems = [name for name, facts in manifest["systems"].items() if not facts["audit_only"]]
     told = outside(labelled)
-    missing = ("How many relevant passages lie outside it is unknown: this version does not record the ranks of its pool."
-               if told["reason"] == "pool_not_recorded" else sentence(told))
+    missing = ("How many relevant passages lie outside it is unknown: this version does not record the ranks of its "
+               "pool." if told["reason"] == "pool_not_recorded" else sentence(told))
     lines = [f"Relative to the pool: recall counts what {', '.join(systems)} returned in their first "
              f"{manifest['pool']['depth']}; what none of them returned, nobody has read. {missing}"]
     probe = manifest.get("deep")

@@ -81,7 +81,7 @@ def test_a_probe_without_finds_lowers_only_the_lower_end(make_set: Maker, make_r
     # Half an event of weight 10 under theta = .5, of forty questions: .75 x 100 x .25 / 1600. Over two strata of which
     # 5 and 15 were read it is split .125 and .375; the first has a find, so .375 x 1.375 of weight 10 are left.
     one, two = (np.array(part) for part in ([20.0], [5.0, 15.0]))
-    told = {"draws": np.ones(40), "den": np.ones(40), "theta": 0.5}
+    told: dict[str, Any] = {"draws": np.ones(40), "den": np.ones(40), "theta": 0.5}
     alone = unseen_below_variance(**told, read=one, found=np.array([0.0]), weight=np.array([10.0]))
     assert alone == pytest.approx(0.75 * 100 * 0.25 / 1600)
     part = unseen_below_variance(**told, read=two, found=np.array([1.0, 0.0]), weight=np.array([1.0, 10.0]))
