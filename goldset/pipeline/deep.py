@@ -75,6 +75,8 @@ class Deepened:
 
     def text(self, config_file: str) -> str:
         """What was drawn, and the next step."""
+        if not self.report["drawn"]:
+            return f"deep probe: nothing to draw, the pool holds all that is in {self.window}"
         said = {row["stratum"].removeprefix(DEEP): row for row in self.report["strata"]}
         words = {"positive": "that the judge takes for answers", "no_verdict": "that it gives no verdict on"}
         parts = [f"{said[name]['size']:,} {means}" for name, means in words.items() if name in said]

@@ -102,9 +102,9 @@ def holes_of(judgments: pa.Table) -> dict[str, Any]:
     """Pairs that were read because systems serve them, and the gold among them by system."""
     read = 0
     gold: dict[str, int] = {}
-    for stratum, relevant in zip(*(judgments.column(name).to_pylist() for name in ("stratum", "relevant")), strict=True):
-        if (stratum or "").startswith("hole "):
+    for row in judgments.select(["stratum", "relevant"]).to_pylist():
+        if (row["stratum"] or "").startswith("hole "):
             read += 1
-            for system in stratum.removeprefix("hole ").split("+"):
-                gold[system] = gold.get(system, 0) + (relevant is True)
+            for system in row["stratum"].removeprefix("hole ").split("+"):
+                gold[system] = gold.get(system, 0) + (row["relevant"] is True)
     return {"read": read, "gold_by_system": dict(sorted(gold.items()))}

@@ -164,6 +164,14 @@ def test_a_killed_judge_resumes(goldset: Goldset, shallow: Path, monkeypatch: py
     assert json.loads(goldset("deepen", "-c", shallow, "--down-to", "3", "--json").out)["new"] > 0
 
 
+def test_a_window_without_anything_in_it_is_said(goldset: Goldset, copy: Path) -> None:
+    # The harbour's lists are shorter than its pool is deep.
+    done = goldset("deepen", "-c", copy)
+    assert done.out == ("deep probe: nothing to draw, the pool holds all that is in ranks 51 to 200 of bm25, "
+                        "production, browse\n")
+    assert "nothing changed, same version" in goldset("publish", "-c", copy).out
+
+
 def test_a_rank_within_the_pool_is_refused(goldset: Goldset, shallow: Path) -> None:
     done = goldset("deepen", "-c", shallow, "--down-to", "1")
     assert (done.code, done.complaint) == (2, "--down-to 1: the pool holds the first 1 already; name a rank below, "
