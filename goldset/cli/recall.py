@@ -11,6 +11,7 @@ import click
 from goldset.cli.common import (
     PATH,
     json_option,
+    named_files,
     numbers,
     open_runs,
     open_set,
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from goldset.formats.sets import LabelledSet
+    from goldset.pipeline.scores import Measured
+
+LARGE = 128 << 20
+"""Qrels and runs of more bytes than this are read in parts: all at once they would take some GB."""
 
 
 @click.command("recall")
@@ -70,12 +75,17 @@ def command(labelled: Path | None, qrels: Path | None, questions: Path | None, c
         return 0
     if config_path is not None and not queue:
         raise UsageError("-c names the configuration for --queue: give both, or neither")
+    ks = numbers(cutoffs, "--k")
+    plain = not (questions or corpus or served_log or curve or plot or headline is not None or retrieved or budget
+                 or chunks or slices or queue)
+    if plain and ks and runs and (measured := _in_parts(labelled, qrels, runs, ks, relevant_from)) is not None:
+        return _finish(measured, gate, as_json=as_json)
     spare_pandas(labelled)
     gold = open_set(labelled, qrels, questions, corpus, relevant_from)
     tables = open_runs(runs)
     if not tables:
         raise UsageError("name at least one run: --run NAME=FILE")
-    ks, served = numbers(cutoffs, "--k"), None
+    served = None
     if served_log is not None:
         served = read_served(served_log, served_field)
         ks = ks or cutoffs_of(served)
@@ -89,11 +99,36 @@ def command(labelled: Path | None, qrels: Path | None, questions: Path | None, c
     queued: dict[str, Any] = {}
     if queue:
         queued = {"queue": _queue(gold, tables, config_path, chunks, ks=measured.cutoffs, budget=budget)}
+    return _finish(measured, gate, as_json=as_json, **queued)
+
+
+def _finish(measured: Measured, gate: float | None, *, as_json: bool, **more: Any) -> int:
+    """Print the answer; the exit code of the gate."""
     if as_json:
-        result_json(measured.as_json() | queued)
+        result_json(measured.as_json() | more)
     else:
         result(measured.text())
     return measured.gate(gate)
+
+
+def _in_parts(labelled: Path | None, qrels: Path | None, runs: tuple[str, ...], ks: list[int],
+              relevant_from: int | None) -> Measured | None:
+    """The measurements, where qrels and runs are too large to be held and come apart; else None."""
+    file = qrels if labelled is None else labelled if qrels is None else None
+    files = named_files(runs, "--run")
+    if file is None or not file.is_file():
+        return None
+    from goldset.formats.lines import likely_size
+
+    if sum(likely_size(path) for path in (file, *files.values())) <= LARGE:
+        return None
+    from goldset.pipeline.parts import recall_in_parts
+
+    say("the files are large: their questions are read in parts")
+    measured = recall_in_parts(file, files, ks=ks, relevant_from=relevant_from)
+    if measured is None:
+        say("some lines or ids need a look at the whole: all is read at once, and memory grows with the files")
+    return measured
 
 
 def _queue(gold: LabelledSet, runs: dict[str, pa.Table], config_path: Path | None, chunks: Path | None, *,

@@ -30,7 +30,8 @@ def compare_versions(old: LabelledSet, new: LabelledSet, run_a: pa.Table, run_b:
         JSON-able dict: systems, versions, k, n_a, n_b, n_both (questions with gold), recall_a, recall_b, difference,
         low, high, se, p (permutation: shared units change sides, the others are dealt again), detectable (the longer
         arm of the interval, 2.80/1.96 times), paired (n, difference, low, high, p of the shared questions alone,
-        weighted as the newer version drew them), rest (n_a, n_b, difference, low, high of the others), discordant (shared questions whose recall differs),
+        weighted as the newer version drew them), rest (n_a, n_b, difference, low, high of the others), discordant
+        (shared questions whose recall differs),
         gold_changed (shared questions whose gold is not the same), excluded of each, verdict and warnings.
     """
     sides = [_Side(Results.of(name, Questions.of(labelled), run, chunks=chunking), k) for labelled, name, run, chunking
