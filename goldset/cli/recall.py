@@ -65,9 +65,7 @@ def command(labelled: Path | None, qrels: Path | None, questions: Path | None, c
             chunks: Path | None, slices: tuple[str, ...], gate: float | None, queue: bool, config_path: Path | None,
             explain: bool, as_json: bool) -> int:
     """Recall at the k that production serves, with an interval."""
-    from goldset.formats.servedlog import cutoffs_of, read_served
     from goldset.pipeline import scores
-    from goldset.pipeline.chunking import read_chunking
     from goldset.pipeline.curves import Beside, write_plot
 
     if explain:
@@ -87,11 +85,17 @@ def command(labelled: Path | None, qrels: Path | None, questions: Path | None, c
         raise UsageError("name at least one run: --run NAME=FILE")
     served = None
     if served_log is not None:
+        from goldset.formats.servedlog import cutoffs_of, read_served
+
         served = read_served(served_log, served_field)
         ks = ks or cutoffs_of(served)
     beside = Beside(curve=curve, headline=headline, served=served, retrieved=open_runs(retrieved, "--retrieved"),
                     retrieved_k=retrieve_k, evaluated_k=eval_k)
-    chunking = None if chunks is None else read_chunking(gold, chunks)
+    chunking = None
+    if chunks is not None:  # the readers of corpora come with the configuration's models: half of a short start
+        from goldset.pipeline.chunking import read_chunking
+
+        chunking = read_chunking(gold, chunks)
     measured = scores.recall_any(gold, tables, ks=ks, budget=budget, by=slices, beside=beside, chunks=chunking)
     if plot is not None:
         write_plot(gold, tables, plot, ks=ks, evaluated_k=eval_k, chunks=chunking)
