@@ -99,7 +99,8 @@ def _missed(context: Context, graded: bool) -> list[dict[str, Any]]:
                         message=f"People read {drawn} of {total} passages that the judge rejected; missed gold is not "
                                 "estimated from so few.", remedy="read more of the judge's rejections")]
     estimate, (low, high) = _total_missed(strata)
-    held = len(context.labelled.gold)
+    below = context.labelled.from_deep_probe
+    held = len(context.labelled.gold) - (0 if below is None else below.true_count)
     confirmed = held - found  # G of STATISTICS 2; what the sample found is in the set as well
     if not confirmed + low:
         return []

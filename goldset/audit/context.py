@@ -200,8 +200,10 @@ class Context:
 
     @cached_property
     def gold_table(self) -> pa.Table:
-        """Table gold without the rows that do not resolve."""
-        gold = self.labelled.gold
+        """Table gold without the rows that do not resolve, and without those that a deep probe drew from below."""
+        gold, below = self.labelled.gold, self.labelled.from_deep_probe
+        if below is not None:
+            gold = gold.filter(pc.invert(below))
         if not self.unresolved:
             return gold
         return gold.filter(pc.invert(pc.is_in(gold.column("span_id"), pa.array(sorted(self.unresolved)))))
@@ -372,7 +374,8 @@ class Context:
             pairs = zip(top.column("question_id").to_pylist(), top.column("chunk_id").to_pylist(), strict=True)
             if parts is None:
                 return set(pairs)
-            main, spans = self.once("main_span", "", lambda: main_span(parts.links)), parts.spans
+            links, spans = parts.links, parts.spans
+            main = self.once("main_span", "", lambda: main_span(links))
             group = self.once("twin_group", "", lambda: dict(zip(
                 spans.column("span_id").to_pylist(), spans.column("twin_group").to_pylist(), strict=True)))
             return {(question, group[main[chunk]]) for question, chunk in pairs if chunk in main}

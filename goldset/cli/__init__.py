@@ -25,6 +25,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "judge": ("judge", "The judge as an instrument: calibration and card."),
     "audit": ("audit", "Can this labelled set be believed? Pre-check and four properties."),
     "recall": ("recall", "Recall at the k that production serves, with an interval."),
+    "deepen": ("deepen", "A random look below the pool, for people: what recall misses."),
     "compare": ("compare", "Two systems on the same questions: the paired difference."),
     "power": ("power", "The smallest difference that so many questions can show."),
     "diff": ("diff", "What changed between two published versions."),

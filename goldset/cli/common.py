@@ -76,7 +76,7 @@ def say_mapping(gold: LabelledSet) -> None:
 
 
 def spare_pandas(labelled: Path | None) -> None:
-    """Keep pyarrow from importing pandas, which it does at its first array and which takes a sixth of a short command.
+    """Keep pyarrow from importing pandas, which it does at its first array and which takes as long as all the rest.
 
     Only for sets whose gold is delivered by id, which need no frame, and only in a process of the command's own: until
     the next ``to_pandas`` (which imports it after all) pyarrow takes a Series for any sequence.

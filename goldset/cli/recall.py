@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from goldset.cli.common import (
     PATH,
     json_option,
+    named_files,
     numbers,
     open_runs,
     open_set,
@@ -20,6 +23,15 @@ from goldset.cli.common import (
     spare_pandas,
 )
 from goldset.errors import UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from goldset.formats.sets import LabelledSet
+    from goldset.pipeline.scores import Measured
+
+LARGE = 128 << 20
+"""Qrels and runs of more bytes than this are read in parts: all at once they would take some GB."""
 
 
 @click.command("recall")
@@ -42,40 +54,98 @@ from goldset.errors import UsageError
               help="Also by a column of the questions, by week or by head_tail; compared, Holm-adjusted.")
 @click.option("--min", "gate", type=float, metavar="X",
               help="Pass if the lower bound reaches X, fail if the upper does not.")
+@click.option("--queue", is_flag=True, help="Put what is served and unjudged before people; needs --config.")
+@click.option("-c", "--config", "config_path", type=PATH, help="TOML configuration that the version came from.")
 @click.option("--explain", is_flag=True, help="Print how recall is counted, and do nothing else.")
 @json_option
 def command(labelled: Path | None, qrels: Path | None, questions: Path | None, corpus: Path | None,
             relevant_from: int | None, runs: tuple[str, ...], cutoffs: str | None, served_log: Path | None,
             served_field: str, curve: bool, plot: Path | None, headline: float | None,
             retrieved: tuple[str, ...], retrieve_k: int | None, eval_k: int | None, budget: int | None,
-            chunks: Path | None, slices: tuple[str, ...], gate: float | None, explain: bool, as_json: bool) -> int:
+            chunks: Path | None, slices: tuple[str, ...], gate: float | None, queue: bool, config_path: Path | None,
+            explain: bool, as_json: bool) -> int:
     """Recall at the k that production serves, with an interval."""
-    from goldset.formats.servedlog import cutoffs_of, read_served
     from goldset.pipeline import scores
-    from goldset.pipeline.chunking import read_chunking
     from goldset.pipeline.curves import Beside, write_plot
 
     if explain:
         result(scores.explain())
         return 0
+    if config_path is not None and not queue:
+        raise UsageError("-c names the configuration for --queue: give both, or neither")
+    ks = numbers(cutoffs, "--k")
+    plain = not (questions or corpus or served_log or curve or plot or headline is not None or retrieved or budget
+                 or chunks or slices or queue)
+    if plain and ks and runs and (measured := _in_parts(labelled, qrels, runs, ks, relevant_from)) is not None:
+        return _finish(measured, gate, as_json=as_json)
     spare_pandas(labelled)
     gold = open_set(labelled, qrels, questions, corpus, relevant_from)
     tables = open_runs(runs)
     if not tables:
         raise UsageError("name at least one run: --run NAME=FILE")
-    ks, served = numbers(cutoffs, "--k"), None
+    served = None
     if served_log is not None:
+        from goldset.formats.servedlog import cutoffs_of, read_served
+
         served = read_served(served_log, served_field)
         ks = ks or cutoffs_of(served)
     beside = Beside(curve=curve, headline=headline, served=served, retrieved=open_runs(retrieved, "--retrieved"),
                     retrieved_k=retrieve_k, evaluated_k=eval_k)
-    chunking = None if chunks is None else read_chunking(gold, chunks)
+    chunking = None
+    if chunks is not None:  # the readers of corpora come with the configuration's models: half of a short start
+        from goldset.pipeline.chunking import read_chunking
+
+        chunking = read_chunking(gold, chunks)
     measured = scores.recall_any(gold, tables, ks=ks, budget=budget, by=slices, beside=beside, chunks=chunking)
     if plot is not None:
         write_plot(gold, tables, plot, ks=ks, evaluated_k=eval_k, chunks=chunking)
         say(f"plot: {plot}")
+    queued: dict[str, Any] = {}
+    if queue:
+        queued = {"queue": _queue(gold, tables, config_path, chunks, ks=measured.cutoffs, budget=budget)}
+    return _finish(measured, gate, as_json=as_json, **queued)
+
+
+def _finish(measured: Measured, gate: float | None, *, as_json: bool, **more: Any) -> int:
+    """Print the answer; the exit code of the gate."""
     if as_json:
-        result_json(measured.as_json())
+        result_json(measured.as_json() | more)
     else:
         result(measured.text())
     return measured.gate(gate)
+
+
+def _in_parts(labelled: Path | None, qrels: Path | None, runs: tuple[str, ...], ks: list[int],
+              relevant_from: int | None) -> Measured | None:
+    """The measurements, where qrels and runs are too large to be held and come apart; else None."""
+    file = qrels if labelled is None else labelled if qrels is None else None
+    files = named_files(runs, "--run")
+    if file is None or not file.is_file():
+        return None
+    from goldset.formats.lines import likely_size
+
+    if sum(likely_size(path) for path in (file, *files.values())) <= LARGE:
+        return None
+    from goldset.pipeline.parts import recall_in_parts
+
+    say("the files are large: their questions are read in parts")
+    measured = recall_in_parts(file, files, ks=ks, relevant_from=relevant_from)
+    if measured is None:
+        say("some lines or ids need a look at the whole: all is read at once, and memory grows with the files")
+    return measured
+
+
+def _queue(gold: LabelledSet, runs: dict[str, pa.Table], config_path: Path | None, chunks: Path | None, *,
+           ks: Sequence[int], budget: int | None) -> dict[str, Any]:
+    """The unjudged served passages as items of the review page."""
+    from goldset.config import load_config
+    from goldset.pipeline.holes import queue_holes
+
+    if config_path is None:
+        raise UsageError("--queue: name the configuration that the version was published from, with -c CONFIG")
+    if chunks is not None:
+        raise UsageError("--queue: the version's passages are of its own chunking; leave out --chunks")
+    found = queue_holes(load_config(config_path), gold, runs, ks=ks, budget=budget)
+    for line in found.text(str(config_path)).splitlines():
+        say(line)
+    return found.as_json()

@@ -43,7 +43,8 @@ __all__ = [
     "BM25System", "Budget", "ChunkSource", "ChunkerConfig", "Config", "CorpusConfig", "CrossEncoderJudge",
     "DenseSystem", "DocumentSource", "HttpSystem", "HybridSystem", "Judge", "JudgeBase", "LogSource", "OpenAIJudge",
     "PoolConfig", "ProjectConfig", "PythonSystem", "QuestionsConfig", "ReplayJudge", "ReviewConfig", "RuleJudge",
-    "RunSystem", "ScoringConfig", "Section", "SimilarityJudge", "SupersedesConfig", "System", "ThresholdJudge", "load_config",
+    "RunSystem", "ScoringConfig", "Section", "SimilarityJudge", "SupersedesConfig", "System", "ThresholdJudge",
+    "load_config",
 ]
 
 

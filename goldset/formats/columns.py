@@ -10,7 +10,7 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -38,13 +38,43 @@ def read_fields(path: Path, columns: Mapping[str, pa.DataType | None], *, tabs: 
         skip: lines to leave out at the top.
         blank_lines: read over blank lines; False answers None instead, so that the caller can count them.
     """
-    import pyarrow.csv as csv
-
     data: pa.Buffer | bytes | None = _mapped(path, tabs=tabs)
     if data is None:
         data = _plain_bytes(path, tabs=tabs)
         if data is None or (not blank_lines and (b"\n\n" in data or data.startswith(b"\n"))):
             return None
+    return _parsed(data, columns, tabs=tabs, skip=skip)
+
+
+def fields_by_block(path: Path, columns: Mapping[str, pa.DataType | None], *, tabs: bool = False,
+                    skip: int = 0, block: int = 1 << 24) -> Iterator[pa.Table | None]:
+    """The same of a file of any size, block by block; None in place of a block that only a look at each line can tell.
+
+    A block is some ``block`` bytes, unpacked, and ends with a line.
+    """
+    rest = b""
+    with open_bytes(path) as stream:
+        while True:
+            try:
+                piece = stream.read(block)
+            except (EOFError, zlib.error, gzip.BadGzipFile):
+                yield None
+                return
+            whole, end, rest = (rest + piece).rpartition(b"\n") if piece else (rest, b"", b"")
+            data = _tidied(whole + end, tabs=tabs)
+            if data is None or b"\n\n" in data or data.startswith(b"\n"):
+                yield None
+            elif data:
+                yield _parsed(data, columns, tabs=tabs, skip=skip)
+                skip = 0
+            if not piece:
+                return
+
+
+def _parsed(data: pa.Buffer | bytes, columns: Mapping[str, pa.DataType | None], *, tabs: bool,
+            skip: int) -> pa.Table | None:
+    import pyarrow.csv as csv
+
     kept = {name: kind for name, kind in columns.items() if kind is not None}
     try:
         return csv.read_csv(
@@ -72,9 +102,13 @@ def _plain_bytes(path: Path, *, tabs: bool) -> bytes | None:
             data = stream.read()
     except (EOFError, zlib.error, gzip.BadGzipFile):
         return None
+    return _tidied(data.removeprefix(_BOM), tabs=tabs)
+
+
+def _tidied(data: bytes, *, tabs: bool) -> bytes | None:
+    """Text with one separator between fields and none at line ends; None where there are quotes."""
     if b'"' in data:
         return None
-    data = data.removeprefix(_BOM)
     if b"\r" in data:
         data = data.replace(b"\r\n", b"\n")
     if tabs:

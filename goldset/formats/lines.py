@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 from goldset.errors import DataError
 
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_PACKED = 5  # what gzip makes of runs and qrels
 _BOM = b"\xef\xbb\xbf"
 _ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -32,6 +33,15 @@ def open_bytes(path: Path) -> BinaryIO:
         raw.close()
         raise DataError(f"{path}: UTF-16 text; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)")
     return gzip.open(raw) if magic == b"\x1f\x8b" else raw  # type: ignore[return-value]
+
+
+def likely_size(path: Path) -> int:
+    """Bytes of a file unpacked, as far as can be told without unpacking it; 0 where there is no such file."""
+    if not path.is_file():
+        return 0
+    with path.open("rb") as stream:
+        packed = stream.read(2) == b"\x1f\x8b"
+    return path.stat().st_size * (_PACKED if packed else 1)
 
 
 def read_bytes(path: Path, count: int = -1) -> bytes:

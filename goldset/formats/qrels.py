@@ -114,16 +114,14 @@ def _pairs(path: Path | str, judged: Mapping[str, Mapping[str, float]]) -> pa.Ta
 
 
 def _from_lines(path: Path, contradictions: bool) -> tuple[pa.Table, list[Note], str]:
-    shape = _shape(path)
+    shape = shape_of(path)
     table, notes = _plain(path, shape) or _by_line(path, shape)
     if not len(table):
         raise DataError(f"{path}: no judgment; a line is '{_TREC}' (TREC) or {_BEIR} (BEIR)")
     if shape.bom:
         notes = [Note("bom", 1, f"{path}, line 1"), *notes]
     table, repeated = _distinct(path, shape, table, contradictions)
-    said = (f"BEIR qrels, {_BEIR}, {'with' if shape.header else 'without'} a header" if shape.tabs
-            else f"TREC qrels, {_TREC}")
-    return table, notes + repeated, said
+    return table, notes + repeated, shape.said
 
 
 def find_pair(path: Path, question: str, span: str) -> str | None:
@@ -131,7 +129,7 @@ def find_pair(path: Path, question: str, span: str) -> str | None:
     if is_json(path):
         there = span in read_json_pairs(path, "qrels", "grade").get(question, {})
         return _place(path, question, span) if there else None
-    return next((f"{path}, line {number}" for number, found, passage, _, _ in _rows(path, _shape(path))
+    return next((f"{path}, line {number}" for number, found, passage, _, _ in _rows(path, shape_of(path))
                  if found == question and passage == span), None)
 
 
@@ -140,15 +138,30 @@ def _place(path: Path | str, question: str, span: str) -> str:
 
 
 @dataclass(frozen=True)
-class _Shape:
+class Shape:
+    """Form of a qrels file: TREC, or BEIR where ``tabs``; line of the header (0: none), blank lines above."""
+
     tabs: bool
     header: int
     bom: bool
     blank: int
-    first: str
+
+    @property
+    def fields(self) -> dict[str, pa.DataType | None]:
+        """Name -> type in file order."""
+        text, number = pa.string(), pa.int32()
+        return ({"question_id": text, "span_id": text, "grade": number} if self.tabs
+                else {"question_id": text, "iteration": None, "span_id": text, "grade": number})
+
+    @property
+    def said(self) -> str:
+        """The form in words."""
+        if not self.tabs:
+            return f"TREC qrels, {_TREC}"
+        return f"BEIR qrels, {_BEIR}, {'with' if self.header else 'without'} a header"
 
 
-def _shape(path: Path) -> _Shape:
+def shape_of(path: Path) -> Shape:
     """Look at the first line that is not blank: three fields by tab are BEIR, anything else must be TREC."""
     for number, line in numbered_lines(path):
         if not line.strip():
@@ -156,7 +169,7 @@ def _shape(path: Path) -> _Shape:
         parts = [_bare(part.strip()) for part in line.split("\t")]
         loose = tuple(_bare(part) for part in split_fields(line))
         header = is_header(loose)
-        return _Shape(len(parts) == 3, number if header else 0, has_bom(path), number - 1, line)
+        return Shape(len(parts) == 3, number if header else 0, has_bom(path), number - 1)
     raise DataError(f"{path}: empty; a line is '{_TREC}' (TREC) or {_BEIR} (BEIR)")
 
 
@@ -166,22 +179,20 @@ def is_header(fields: Sequence[str]) -> bool:
     return len(names) in (3, 4) and names[0] in _QUESTION_NAMES and names[-2] in _PASSAGE_NAMES
 
 
-def _plain(path: Path, shape: _Shape) -> tuple[pa.Table, list[Note]] | None:
+def _plain(path: Path, shape: Shape) -> tuple[pa.Table, list[Note]] | None:
     if shape.blank:
         return None
-    text, number = pa.string(), pa.int32()
-    kinds = ({"question_id": text, "span_id": text, "grade": number} if shape.tabs
-             else {"question_id": text, "iteration": None, "span_id": text, "grade": number})
-    table = read_fields(path, kinds, tabs=shape.tabs, skip=shape.header, blank_lines=False)
-    if table is None:
-        return None
-    if shape.tabs and any(pc.any(pc.or_(pc.equal(column, ""), pc.not_equal(column, pc.utf8_trim_whitespace(column)))
-                                 ).as_py() for column in (table.column("question_id"), table.column("span_id"))):
-        return None
-    return table, []
+    table = read_fields(path, shape.fields, tabs=shape.tabs, skip=shape.header, blank_lines=False)
+    return None if table is None or (shape.tabs and _has_odd_ids(table)) else (table, [])
 
 
-def _by_line(path: Path, shape: _Shape) -> tuple[pa.Table, list[Note]]:
+def _has_odd_ids(table: pa.Table) -> bool:
+    """Whether an id is empty or has white space around it."""
+    return any(pc.any(pc.or_(pc.equal(column, ""), pc.not_equal(column, pc.utf8_trim_whitespace(column)))).as_py()
+               for column in (table.column("question_id"), table.column("span_id")))
+
+
+def _by_line(path: Path, shape: Shape) -> tuple[pa.Table, list[Note]]:
     blank = [number for number, line in numbered_lines(path) if not line.strip()]
     quoted: list[int] = []
     questions, spans, grades = [], [], []
@@ -197,7 +208,7 @@ def _by_line(path: Path, shape: _Shape) -> tuple[pa.Table, list[Note]]:
                      "grade": pa.array(grades, pa.int32())}), notes
 
 
-def _rows(path: Path, shape: _Shape) -> Iterator[tuple[int, str, str, int, bool]]:
+def _rows(path: Path, shape: Shape) -> Iterator[tuple[int, str, str, int, bool]]:
     """(line number, question, passage, grade, quotes stripped) of every judgment; the one place for line errors."""
     expected = 3 if shape.tabs else 4
     for number, line in numbered_lines(path):
@@ -226,7 +237,7 @@ def _bare(text: str) -> str:
     return text[1:-1] if len(text) >= 2 and text[0] == text[-1] == '"' else text
 
 
-def _distinct(path: Path, shape: _Shape, table: pa.Table, contradictions: bool) -> tuple[pa.Table, list[Note]]:
+def _distinct(path: Path, shape: Shape, table: pa.Table, contradictions: bool) -> tuple[pa.Table, list[Note]]:
     """One row a pair; a repeated line is noted, two grades for one pair are refused, or noted and not judged."""
     codes = np.sort(key_codes(table, ["question_id", "span_id"]))
     if not np.any(codes[1:] == codes[:-1]):
@@ -311,6 +322,15 @@ def _judgments(table: pa.Table, grade: np.ndarray, threshold: int) -> pa.Table:
     }
     schema = schema_of("judgments")
     return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
+
+
+def plain_judgments(table: pa.Table, shape: Shape, threshold: int) -> tuple[pa.Table, pa.Table] | None:
+    """Fields of plain lines -> tables judgments and gold; None where a pair repeats or an id needs a look."""
+    codes = np.sort(key_codes(table, ["question_id", "span_id"]))
+    if np.any(codes[1:] == codes[:-1]) or (shape.tabs and _has_odd_ids(table)):
+        return None
+    judgments = _judgments(table, table.column("grade").to_numpy(), threshold)
+    return judgments, gold_of(judgments)
 
 
 def gold_of(judgments: pa.Table) -> pa.Table:

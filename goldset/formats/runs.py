@@ -22,6 +22,7 @@ from goldset.schemas import from_rows
 
 QUESTION_FIELDS = ("question_id", "query_id", "qid", "query-id")
 CHUNK_FIELDS = ("chunk_id", "doc_id", "docid", "docno", "corpus-id", "id")
+_PARQUET = b"PAR1"
 _FORMS = 'TREC lines, {"q1": {"d1": 12.5}}, one {"question_id", "chunk_id", "rank", "score"} a line, or Parquet'
 
 
@@ -32,14 +33,19 @@ def read_run(path: Path, *, system: str, family: str | None = None) -> pa.Table:
         DataError: a line, key or column that cannot be read (named), a rank or chunk that repeats within a question,
             or nothing in it.
     """
-    head = read_bytes(path, 64)
-    if head.startswith(b"PAR1"):
-        return _ranked(path, _parquet_rows(path), system, family)
-    if not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")):
+    if is_trec(path):
         return read_trec(path, system=system, family=family)
+    if read_bytes(path, 4) == _PARQUET:
+        return _ranked(path, _parquet_rows(path), system, family)
     if _is_lines(path):
         return _ranked(path, _line_rows(path), system, family)
     return run_of(read_json_pairs(path, "a run", "score"), system=system, family=family, name=str(path))
+
+
+def is_trec(path: Path) -> bool:
+    """Whether a run is neither Parquet nor JSON, by how it begins."""
+    head = read_bytes(path, 64)
+    return not (head.startswith(_PARQUET) or head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")))
 
 
 def run_of(results: Mapping[str, Mapping[str, float] | Sequence[str]], *, system: str, family: str | None = None,

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from goldset.errors import DataError, UsageError
+from goldset.schemas import DEEP
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,16 @@ class LabelledSet:
         if self.load_ids is not None:
             return self.load_ids()
         return None if self.corpus is None else self.corpus.spans.column("span_id").combine_chunks()
+
+    @cached_property
+    def from_deep_probe(self) -> pa.Array | None:
+        """Which rows of ``gold`` the deep probe found: they lie outside the pool. None where there are none."""
+        if not self.manifest.get("deep"):
+            return None
+        deep = self.judgments.filter(pc.starts_with(pc.fill_null(self.judgments.column("stratum"), ""), pattern=DEEP))
+        pairs = set(zip(*(deep.column(name).to_pylist() for name in ("question_id", "span_id")), strict=True))
+        mine = zip(*(self.gold.column(name).to_pylist() for name in ("question_id", "span_id")), strict=True)
+        return pa.array([pair in pairs for pair in mine], pa.bool_())
 
     @property
     def label(self) -> str:

@@ -19,6 +19,8 @@ from goldset.schemas import schema_of
 from goldset.store import write_text
 
 _FORM = "question Q0 chunk rank score system"
+RUN_FIELDS = {"question_id": pa.string(), "q0": None, "chunk_id": pa.string(), "rank": pa.int32(),
+              "score": pa.float64(), "tag": None}
 _ROWS = 1 << 14
 _KEEP = np.array([(1 << 8 * count) - 1 for count in range(9)], np.uint64)
 """Masks of the first so many bytes of a little-endian word."""
@@ -39,15 +41,18 @@ def read_run(path: Path, *, system: str, family: str | None = None) -> pa.Table:
         DataError: a line with another number of fields, a rank or score that is no number, a rank or a chunk that
             repeats within a question (all name the line), or a file without a line.
     """
-    kinds = {"question_id": pa.string(), "q0": None, "chunk_id": pa.string(), "rank": pa.int32(),
-             "score": pa.float64(), "tag": None}
-    fields = read_fields(path, kinds)
-    table = None if fields is None else _ranked(fields)
+    fields = read_fields(path, RUN_FIELDS)
+    table = None if fields is None else ranked(fields)
     if table is None:
-        table = _ranked(_read_lines(path))
+        table = ranked(_read_lines(path))
         assert table is not None, "the line loop refuses what cannot be ranked"
     if not len(table):
         raise DataError(f"{path}: no result in the run; a line is '{_FORM}', e.g. 'q1 Q0 d7 1 12.5 bm25'")
+    return run_table(table, system, family)
+
+
+def run_table(table: pa.Table, system: str, family: str | None) -> pa.Table:
+    """Rows by question and dense rank -> table ``run`` of one system."""
     constant = {"system": system, "family": family or system}
     columns = [pa.repeat(pa.scalar(constant[name]), len(table)) if name in constant else table.column(name)
                for name in schema_of("run").names]
@@ -55,7 +60,7 @@ def read_run(path: Path, *, system: str, family: str | None = None) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema_of("run"))
 
 
-def _ranked(fields: pa.Table) -> pa.Table | None:
+def ranked(fields: pa.Table) -> pa.Table | None:
     """Fields in file order -> rows by question and dense rank; None if one repeats or is negative."""
     if not len(fields):
         return fields
@@ -100,7 +105,7 @@ def _question_codes(ids: pa.Array) -> npt.NDArray[np.int64]:
 
 def _repeats(codes: npt.NDArray[np.int64], ids: pa.Array) -> bool:
     """Whether a chunk stands twice in a question; the bytes are mixed first, since equal ids mix alike."""
-    mixed = np.sort(_mixed(codes, ids))
+    mixed = np.sort(mixed_rows(codes, ids))
     if not np.any(mixed[1:] == mixed[:-1]):
         return False
     chunk = pc.dictionary_encode(ids)
@@ -108,7 +113,7 @@ def _repeats(codes: npt.NDArray[np.int64], ids: pa.Array) -> bool:
     return bool(np.any(pair[1:] == pair[:-1]))
 
 
-def _mixed(codes: npt.NDArray[np.int64], ids: pa.Array) -> npt.NDArray[np.uint64]:
+def mixed_rows(codes: npt.NDArray[np.int64], ids: pa.Array) -> npt.NDArray[np.uint64]:
     """A 64-bit number a row from question and id, eight bytes of the id at a time; equal rows get equal numbers."""
     offsets = np.frombuffer(ids.buffers()[1], np.int32)[ids.offset : ids.offset + len(ids) + 1]
     text = np.frombuffer(ids.buffers()[2] or b"", np.uint8)

@@ -139,7 +139,7 @@ def _overlapping(gold: pa.Table, spans: pa.Table, chunks: pa.Table) -> dict[str,
 
 
 def export_set(labelled: LabelledSet, folder: Path, *, chunks: pa.Table | None = None,
-               chunking: str = "the version's own chunks", formats: Sequence[str] = FORMATS) -> dict[str, Any]:
+               chunking: str = "the version's own chunks", formats: Sequence[str] = ()) -> dict[str, Any]:
     """Write the files of each format, weights.tsv and export.json into ``folder`` -> what export.json says.
 
     Args:
@@ -147,12 +147,12 @@ def export_set(labelled: LabelledSet, folder: Path, *, chunks: pa.Table | None =
         folder: where to write.
         chunks: another chunking of the version's documents; default: its own.
         chunking: what the chunks are called in export.json.
-        formats: names in ``goldset.formats.writers.WRITERS``.
+        formats: names in ``goldset.formats.writers.WRITERS``; none: qrels and beir.
     """
     corpus = labelled.corpus
     assert corpus is not None, "a published version carries its corpus"
     projected = project(gold=labelled.gold, corpus=corpus, chunks=chunks)
-    rows = projected.rows
+    rows, formats = projected.rows, formats or FORMATS
     indexed = corpus.chunks if chunks is None else chunks
     sampled = sum(weight > 1 for _, _, weight in rows)
     asked = labelled.questions if labelled.questions is not None else SCHEMAS["questions"].empty_table()
@@ -178,5 +178,5 @@ def _reconcile(labelled: LabelledSet, projected: Projection, sampled: int) -> st
             f"averages over distinct questions; ours counts {gold} gold spans by evidence and questions by their "
             f"draws; {projected.alone} of them lie whole in a chunk, {projected.together} are delivered by several "
             f"chunks together and stand under the one that holds most, {projected.nowhere} are in no chunk; {sampled} "
-            "pairs come from the rejection sample and stand for more than one (weights.tsv)")
+            "pairs come from a sample and stand for more than one (weights.tsv)")
 

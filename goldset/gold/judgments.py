@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from goldset.schemas import from_rows
+from goldset.schemas import DEEP, HOLE, from_rows
 from goldset.stats.sampling import Known, strata_counts
 
 
@@ -36,7 +36,10 @@ def build_gold(*, decisions: pa.Table, probabilities: pa.Table, queue: pa.Table,
     prob = {(row["question_id"], row["span_id"]): row["inclusion_prob"] for row in probabilities.to_pylist()}
     first_stratum: dict[tuple[str, str], str] = {}
     for row in queue.sort_by([("wave", "ascending"), ("item_id", "ascending")]).to_pylist():
-        first_stratum.setdefault((row["question_id"], row["span_id"]), row["stratum"])
+        pair = (row["question_id"], row["span_id"])
+        if row["reason"] == HOLE and first_stratum.get(pair, "").startswith(DEEP):
+            first_stratum[pair] = row["stratum"]  # read with certainty: it stands for no other pair of the window
+        first_stratum.setdefault(pair, row["stratum"])
     twin = dict(zip(spans.column("span_id").to_pylist(), spans.column("twin_group").to_pylist(), strict=True))
     judgments: list[dict[str, Any]] = []
     gold: list[dict[str, Any]] = []
@@ -55,7 +58,7 @@ def build_gold(*, decisions: pa.Table, probabilities: pa.Table, queue: pa.Table,
     documents = dict(zip(spans.column("span_id").to_pylist(), spans.column("doc_id").to_pylist(), strict=True))
     one_each = _merged(gold, documents)
     return GoldTables(from_rows("judgments", judgments), from_rows("gold", one_each),
-                      _sampling(queue, decisions, prob, known), _read_in_full(candidates, prob, decisions),
+                      _sampling(queue, decisions, known), _read_in_full(candidates, prob, decisions),
                       len(gold) - len(one_each))
 
 
@@ -100,14 +103,12 @@ def _settled(decisions: pa.Table) -> dict[tuple[str, str], dict[str, Any]]:
             if row["status"] in ("decided", "cant_tell")}
 
 
-def _sampling(queue: pa.Table, decisions: pa.Table, prob: dict[tuple[str, str], float],
-              known: Known | None) -> dict[str, Any]:
+def _sampling(queue: pa.Table, decisions: pa.Table, known: Known | None) -> dict[str, Any]:
     """Rejections in the pool, how many people read, and what they found: what STATISTICS 2 needs."""
     campaign = queue.column("campaign")[0].as_py() if len(queue) else "rebuild"
     strata = strata_counts(queue, decisions, campaign=campaign, known=known)
-    found = sum(1 for pair, row in _settled(decisions).items() if row["relevant"] and prob.get(pair, 1.0) < 1.0)
     return {"strata": strata, "rejections": sum(row["size"] for row in strata),
-            "sampled": sum(row["read"] for row in strata), "found": found}
+            "sampled": sum(row["read"] for row in strata), "found": sum(row["found"] for row in strata)}
 
 
 def _read_in_full(candidates: pa.Table, prob: dict[tuple[str, str], float], decisions: pa.Table) -> list[str]:

@@ -1,8 +1,9 @@
 """Gold and runs -> recall and its interval, comparison, power, cost."""
 
+from goldset.metrics.across import compare_versions
 from goldset.metrics.compare import compare, power
 from goldset.metrics.cost import cost, reading_hours
-from goldset.metrics.curve import Curve, curves, loss_split, shown_ks
+from goldset.metrics.curve import Curve, curves, loss_split, plotted_ks, shown_ks
 from goldset.metrics.detail import per_question
 from goldset.metrics.registry import COUNTED, EXCLUDED, MEASURES, REASONS, Measure
 from goldset.metrics.score import score
@@ -17,11 +18,13 @@ __all__ = [
     "Curve",
     "Measure",
     "compare",
+    "compare_versions",
     "cost",
     "curves",
     "cut_by_words",
     "loss_split",
     "per_question",
+    "plotted_ks",
     "power",
     "reading_hours",
     "score",

@@ -13,7 +13,7 @@ from goldset.metrics.measures import Cut
 from goldset.metrics.questions import Ints, Questions
 from goldset.metrics.results import NEVER, Results
 from goldset.metrics.words import words_served
-from goldset.stats.compare import EXACT_UP_TO, bootstrap_ratio, detectable, half_width, mcnemar, sign_flip
+from goldset.stats.compare import EXACT_UP_TO, detectable, half_width, mcnemar, paired_ends, sign_flip
 from goldset.stats.intervals import Floats
 
 ENOUGH_CHANGED = 20
@@ -34,7 +34,8 @@ def compare(labelled: LabelledSet, run_a: pa.Table, run_b: pa.Table, k: int, *, 
     Returns:
         JSON-able dict: systems, k, n, units, recall of each, difference, low and high (percentile bootstrap, 10,000
         seeded draws), p (sign flips, exact to 15 non-zero units), discordant, up, down, sd of the unit differences,
-        detectable (smallest difference seen with 80 % power), hit (McNemar), words, changed (the questions that
+        detectable (smallest difference seen with 80 % power; null where
+        all units are alike), hit (McNemar), words, changed (the questions that
         differ, largest change first, with the rank of each gold in both lists, null = not in it), excluded,
         verdict (better, worse: of B against A; no_difference_shown; too_few_to_tell) and warnings.
     """
@@ -53,7 +54,7 @@ def compare(labelled: LabelledSet, run_a: pa.Table, run_b: pa.Table, k: int, *, 
     num, den = _by_unit(questions.cluster[used], draws * change, draws)
     moved = int((change != 0).sum())
     p = sign_flip(num, seed=seed)
-    ends = bootstrap_ratio(num, den, seed=seed)
+    ends = paired_ends(num, den, seed=seed)
     units = len(num)
     total = float(den.sum())
     difference = float(num.sum()) / total if total else None
@@ -71,7 +72,7 @@ def compare(labelled: LabelledSet, run_a: pa.Table, run_b: pa.Table, k: int, *, 
         "method": "percentile bootstrap over clusters, 10000 draws", "p": p,
         "p_method": "sign flips, exact" if int((num != 0).sum()) <= EXACT_UP_TO else "sign flips, 10000 draws",
         "discordant": moved, "up": int((change > 0).sum()), "down": int((change < 0).sum()), "sd": sd,
-        "detectable": None if sd is None else detectable(sd, units),
+        "detectable": detectable(sd, units) if sd else None,
         "hit": {"gained": b, "lost": c, "p": mcnemar(b, c)}, "words_a": told[0], "words_b": told[1],
         "changed": _changed(cuts, np.flatnonzero(used), change),
         "excluded": {why: count for why, count in (
@@ -79,7 +80,7 @@ def compare(labelled: LabelledSet, run_a: pa.Table, run_b: pa.Table, k: int, *, 
             ("no_gold", int((questions.is_labelled & (questions.gold == 0)).sum())),
             ("evidence_missing", int(((questions.gold > 0) & unknown).sum())),
             ("not_in_set", max(outside))) if count},
-        "verdict": _verdict(moved, difference, p), "warnings": _warnings(told),
+        "verdict": verdict_of(moved, difference, p), "warnings": _warnings(told),
         "weighting": questions.weighting, "gold_version": labelled.label,
     }
 
@@ -115,7 +116,8 @@ def _mean(values: Floats, weights: Floats) -> float | None:
     return float(np.average(values, weights=weights)) if len(values) else None
 
 
-def _verdict(moved: int, difference: float | None, p: float | None) -> str:
+def verdict_of(moved: int, difference: float | None, p: float | None) -> str:
+    """The word for a difference that rests on ``moved`` questions which can tell."""
     if moved < ENOUGH_CHANGED or difference is None or p is None:
         return "too_few_to_tell"
     if p < ALPHA:

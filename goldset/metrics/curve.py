@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from goldset.formats.sets import LabelledSet
 from goldset.metrics.measures import Cut
 from goldset.metrics.questions import Mask, Questions
 from goldset.metrics.results import Results
-from goldset.stats.compare import bootstrap_ratio
+from goldset.stats.compare import paired_ends
 from goldset.stats.curves import KStar, k_star, k_star_ends
 from goldset.stats.intervals import Floats, ratio
 
@@ -46,11 +46,11 @@ class Curve:
         self.recalls: Floats = np.cumsum(got[self.used], axis=1)[:, 1:] / gold[:, None]
         self.draws, self.cluster = questions.draws[self.used], questions.cluster[self.used]
 
-    def rows(self) -> list[dict[str, Any]]:
-        """system, k, value, low, high, n for each k; value null where no question has gold."""
+    def rows(self, ks: Sequence[int] | None = None) -> list[dict[str, Any]]:
+        """system, k, value, low, high, n for each k (default: all); value null where no question has gold."""
         ones = np.ones(len(self.recalls))
         result = []
-        for k in range(1, self.deepest + 1):
+        for k in range(1, self.deepest + 1) if ks is None else ks:
             found = ratio(self.recalls[:, k - 1], ones, weight=self.draws, cluster=self.cluster)
             low, high = found.interval or (None, None)
             result.append({"system": self.name, "k": k, "value": found.value, "low": low, "high": high,
@@ -98,8 +98,8 @@ def loss_split(labelled: LabelledSet, name: str, served: pa.Table, retrieved: pa
         gold, draws = questions.gold[used], questions.draws[used]
         high, low = first.got[used] / gold, second.got[used] / gold
         codes = np.unique(questions.cluster[used], return_inverse=True)[1]
-        ends = bootstrap_ratio(np.bincount(codes, draws * (high - low)).astype(np.float64),
-                               np.bincount(codes, draws).astype(np.float64), seed=seed) if len(gold) else None
+        ends = paired_ends(np.bincount(codes, draws * (high - low)).astype(np.float64),
+                           np.bincount(codes, draws).astype(np.float64), seed=seed) if len(gold) else None
         means = [float(np.average(part, weights=draws)) if len(gold) else None for part in (high, low)]
         rows.append({"system": name, "step": step, "from_k": first.k, "to_k": second.k, "before": means[0],
                      "after": means[1], "loss": None if means[0] is None or means[1] is None else means[0] - means[1],
@@ -116,4 +116,10 @@ def curves(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, deepest: int 
 def shown_ks(deepest: int, also: Sequence[int] = ()) -> list[int]:
     """A handful of cutoffs that show a curve on a terminal: 1, 2, 3, 5, 10, 20, 30, 50, 100, …, the deepest."""
     steps = {1, 2, 3, 5, *(base * 10**power for power in range(1, 6) for base in (1, 2, 3, 5)), *also, deepest}
+    return sorted(k for k in steps if k <= deepest)
+
+
+def plotted_ks(deepest: int, also: Iterable[int] = ()) -> list[int]:
+    """Cutoffs that make a smooth line on a log axis: all to 50, then steps of 4 %, those in ``also``, the deepest."""
+    steps = {*range(1, 51), *(round(50 * 1.04**step) for step in range(1, 300)), *also, *shown_ks(deepest), deepest}
     return sorted(k for k in steps if k <= deepest)

@@ -45,9 +45,14 @@ class Cut:
 
     @cached_property
     def unknown(self) -> Mask:
-        """Questions in which the two readings of some gold differ at this cutoff."""
-        differ = (self.results.low <= self.at) != (self.results.high <= self.at)
-        return np.bincount(self.questions.gold_owner[differ], minlength=len(self.questions.ids)) > 0
+        """Questions in which the two readings of some gold of the pool differ at this cutoff."""
+        return self.unsettled(~self.questions.deep)
+
+    def unsettled(self, rows: Mask) -> Mask:
+        """Questions in which the two readings of some of these gold rows differ at this cutoff."""
+        differ = rows & ((self.results.low <= self.at) != (self.results.high <= self.at))
+        mask: Mask = np.bincount(self.questions.gold_owner[differ], minlength=len(self.questions.ids)) > 0
+        return mask
 
     @cached_property
     def ties(self) -> tuple[Floats, Floats, Mask] | None:
@@ -67,7 +72,14 @@ class Cut:
     @cached_property
     def finds(self) -> Finds:
         """Gold from the sample of rejections."""
-        rows = ~self.questions.confirmed
+        return self._finds(self.questions.sampled)
+
+    @cached_property
+    def deep_finds(self) -> Finds:
+        """Gold from the deep probe."""
+        return self._finds(self.questions.deep)
+
+    def _finds(self, rows: Mask) -> Finds:
         return Finds(self.questions.gold_owner[rows], self.questions.gold_weight[rows],
                      (self.results.low[rows] <= self.at).astype(np.float64))
 
@@ -107,7 +119,7 @@ class Cut:
 
 
 def measure_cut(cut: Cut, mask: Mask) -> Iterator[dict[str, Any]]:
-    """Every measure over the questions in ``mask``: measure, k, value, reason, n, excluded, low, high, method."""
+    """Every measure over the questions in ``mask``: a row of measurements each, and the estimate behind it."""
     results, questions = cut.results, cut.questions
     unsettled = "evidence_missing" if bool((cut.unknown & mask).any()) else None
     gold, got = questions.gold, cut.got
@@ -125,6 +137,7 @@ def measure_cut(cut: Cut, mask: Mask) -> Iterator[dict[str, Any]]:
     yield scored.row("recall_micro_naive", estimators.micro_naive(got, gold), reason=unsettled, no_parts="no_gold")
     yield weighted.row("recall_macro_ht", estimators.macro_ht(got, gold, finds), no_parts="no_gold", unseen="macro",
                        reason=unsettled or _macro_reason(cut))
+    yield _deep(cut, mask)
     labelled = Slice(cut, mask, mask & questions.is_labelled)
     yield labelled.row("recall_floor", Parts(plain.num, questions.is_labelled.astype(np.float64)), reason=unsettled,
                        no_parts="no_labelled_question")
@@ -149,15 +162,19 @@ def _reach(scored: Slice, plain: Parts) -> Iterator[dict[str, Any]]:
     if cut.ties is not None and (tied := int((cut.ties[2] & used).sum())):
         for name, got in zip(("recall_ties_low", "recall_ties_high"), cut.ties[:2], strict=True):
             row = scored.row(name, estimators.macro_naive(got, cut.questions.gold), no_parts="no_gold")
-            row["excluded"].append({"reason": "counted_tied", "count": tied})
+            _add(row, "counted_tied", tied)
             yield row
     most = cut.ceiling
     if bool((used & (most.share < 1)).any()):
         row = scored.row("recall_ceiling", Parts(most.share, plain.den), no_parts="no_gold")
         row["k"] = None
         if outside := int((used & most.outside).sum()):
-            row["excluded"].append({"reason": "counted_gold_outside", "count": outside})
+            _add(row, "counted_gold_outside", outside)
         yield row
+
+
+def _add(row: dict[str, Any], reason: str, count: int) -> None:
+    row["excluded"] = sorted([*row["excluded"], {"reason": reason, "count": count}], key=lambda item: item["reason"])
 
 
 class Slice:
@@ -177,15 +194,15 @@ class Slice:
         """One measurement; ``no_parts`` is the reason where no question has a denominator."""
         found = self.estimate(parts)
         if unseen and found.value is not None:
-            found = self.estimate(parts, extra=self._unseen(parts, found.value, micro=unseen == "micro"))
+            found = self.estimate(parts, extra=self.unseen(parts, found.value, micro=unseen == "micro"))
         if found.value is None:
             reason = no_parts
         excluded = self.excluded()
         if measure == "recall":
             excluded["counted_more_gold_than_k"] = int((self.used & (self.cut.questions.gold > self.cut.at)).sum())
-        return _measurement(measure, self.cut.k, found, reason=reason, n=int(self.used.sum()), excluded=excluded)
+        return measurement(measure, self.cut.k, found, reason=reason, n=int(self.used.sum()), excluded=excluded)
 
-    def _unseen(self, parts: Parts, theta: float, *, micro: bool) -> float:
+    def unseen(self, parts: Parts, theta: float, *, micro: bool) -> float:
         """Variance of missed gold that the sample did not show; only where it showed none at all."""
         questions = self.cut.questions
         rejections, sampled = questions.sample
@@ -213,8 +230,9 @@ class Slice:
         }
 
 
-def _measurement(measure: str, k: int | None, found: Estimate, *, reason: str | None, n: int, excluded: dict[str, int],
-                 interval: Interval | None = None, method: str | None = None) -> dict[str, Any]:
+def measurement(measure: str, k: int | None, found: Estimate, *, reason: str | None, n: int, excluded: dict[str, int],
+                interval: Interval | None = None, method: str | None = None) -> dict[str, Any]:
+    """A row of measurements, and the estimate behind it."""
     known = reason is None and found.value is not None
     ends = (interval or found.interval) if known else None
     how = method or (found.method + ("; clipped to [0, 1]" if found.clipped else ""))
@@ -223,6 +241,7 @@ def _measurement(measure: str, k: int | None, found: Estimate, *, reason: str | 
         "value": found.value if known else None, "reason": None if known else reason,
         "excluded": [{"reason": why, "count": count} for why, count in sorted(excluded.items()) if count],
         "low": ends.low if ends else None, "high": ends.high if ends else None, "method": how if known else None,
+        "estimate": found,
     }
 
 
@@ -232,6 +251,30 @@ def _macro_reason(cut: Cut) -> str | None:
         return "no_rejection_sample"
     complete = estimators.completeness(questions.gold, cut.finds)
     return "macro_unreliable" if complete is not None and complete < UNRELIABLE_BELOW else None
+
+
+def _deep(cut: Cut, mask: Mask) -> dict[str, Any]:
+    """recall_micro with the finds of the deep probe; null where none was made, or where people have not read it."""
+    questions = cut.questions
+    told = questions.deep_probe
+    strata = [] if told is None else told["strata"]
+    if told is None or any(row["weight"] is None for row in strata):
+        return measurement("recall_deep", cut.k, Estimate(None, None, "none", 0), n=0, excluded={},
+                            reason="no_deep_probe" if told is None else "deep_probe_unread")
+    parts = estimators.micro_ht(cut.got, questions.gold, cut.finds + cut.deep_finds)
+    part = Slice(cut, mask, mask & (parts.den > 0))
+    found = part.estimate(parts)
+    if found.value is not None:
+        labelled = mask & questions.is_labelled
+        extra = part.unseen(parts, found.value, micro=True)
+        below = estimators.unseen_below_variance(
+            questions.draws[labelled], (parts.den * questions.draws)[labelled], theta=found.value,
+            **{name: np.array([row[name] for row in strata], np.float64) for name in ("read", "found", "weight")})
+        # What the probe did not show can only lower recall.
+        found = estimators.one_sided(part.estimate(parts, extra=extra), part.estimate(parts, extra=extra + below))
+    reason = "evidence_missing" if bool((cut.unsettled(np.ones(len(questions.deep), np.bool_)) & mask).any()) else None
+    return measurement("recall_deep", cut.k, found, n=int(part.used.sum()), excluded=part.excluded(),
+                        reason=reason if found.value is not None else "no_gold")
 
 
 def _facets(cut: Cut) -> Parts | None:
@@ -260,7 +303,7 @@ def _unjudged(cut: Cut, mask: Mask) -> dict[str, Any]:
     counts = results.unjudged(cut.at)
     if counts is None:
         none = Estimate(None, None, "none", 0)
-        return _measurement("unjudged", cut.k, none, reason="texts_missing", n=0, excluded={})
+        return measurement("unjudged", cut.k, none, reason="texts_missing", n=0, excluded={})
     unjudged, slots, unknown = counts
     used = mask & (slots > 0) & questions.is_labelled
     share = np.divide(unjudged, slots, out=np.zeros(len(slots)), where=slots > 0)
@@ -269,7 +312,14 @@ def _unjudged(cut: Cut, mask: Mask) -> dict[str, Any]:
                 "not_labelled": int((mask & ~questions.is_labelled).sum()),
                 "counted_unknown_chunk": int((used & (unknown > 0)).sum())}
     reason = None if found.value is not None else "no_results"
-    return _measurement("unjudged", cut.k, found, reason=reason, n=int(used.sum()), excluded=excluded)
+    return measurement("unjudged", cut.k, found, reason=reason, n=int(used.sum()), excluded=excluded)
+
+
+def none_answerable(found: Estimate) -> tuple[Interval | None, str | None]:
+    """Interval and method where no question at all has an answer; (None, None) else."""
+    if found.value == 0 and (upper := clopper_upper(0, found.units)) is not None:
+        return Interval(0.0, upper), "clopper_pearson, one-sided"
+    return None, None
 
 
 def _answerable(cut: Cut, mask: Mask) -> dict[str, Any]:
@@ -278,9 +328,7 @@ def _answerable(cut: Cut, mask: Mask) -> dict[str, Any]:
     used = mask & questions.is_labelled
     den = estimators.macro_ht(cut.got, questions.gold, cut.finds).den
     found = Slice(cut, mask, used).estimate(Parts(den, np.ones(len(den))))
-    interval, method = None, None
-    if found.value == 0 and (upper := clopper_upper(0, found.units)) is not None:
-        interval, method = Interval(0.0, upper), "clopper_pearson, one-sided"
+    interval, method = none_answerable(found)
     reason = None if found.value is not None else "no_labelled_question"
-    return _measurement("answerable", None, found, reason=reason, n=int(used.sum()), interval=interval, method=method,
+    return measurement("answerable", None, found, reason=reason, n=int(used.sum()), interval=interval, method=method,
                         excluded={"not_labelled": int((mask & ~questions.is_labelled).sum())})

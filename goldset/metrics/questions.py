@@ -98,9 +98,24 @@ class Questions:
         return weight
 
     @cached_property
+    def deep(self) -> Mask:
+        """Gold rows that the deep probe found: outside the pool, whatever their weight."""
+        found = self.labelled.from_deep_probe
+        if found is None:
+            return np.zeros(len(self.labelled.gold), np.bool_)
+        mask: Mask = found.to_numpy(zero_copy_only=False)
+        return mask
+
+    @cached_property
     def confirmed(self) -> Mask:
-        """Gold rows that were read with certainty; the others are finds from the sample of rejections."""
-        mask: Mask = self.gold_weight <= _CERTAIN
+        """Gold rows of the pool that were read with certainty."""
+        mask: Mask = (self.gold_weight <= _CERTAIN) & ~self.deep
+        return mask
+
+    @cached_property
+    def sampled(self) -> Mask:
+        """Gold rows of the pool that are finds from the sample of rejections."""
+        mask: Mask = ~self.confirmed & ~self.deep
         return mask
 
     @cached_property
@@ -120,7 +135,7 @@ class Questions:
     @cached_property
     def found(self) -> Floats:
         """Weighted finds of each question."""
-        rest = ~self.confirmed
+        rest = self.sampled
         return np.bincount(self.gold_owner[rest], self.gold_weight[rest], len(self.ids)).astype(np.float64)
 
     @cached_property
@@ -133,6 +148,11 @@ class Questions:
         """(rejections of the judge, those of them that people read); (0, 0) where nothing was sampled."""
         told = self.labelled.manifest.get("sampling") or {}
         return int(told.get("rejections") or 0), int(told.get("sampled") or 0)
+
+    @cached_property
+    def deep_probe(self) -> dict[str, Any] | None:
+        """What the manifest says of the deep probe; None where none was made."""
+        return self.labelled.manifest.get("deep") or None
 
     def slices(self, by: Sequence[str]) -> list[tuple[str, Mask]]:
         """(``all``, everything) and, for each column in ``by``, (``column=value``, its questions)."""

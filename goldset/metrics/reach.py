@@ -14,7 +14,7 @@ from goldset.stats.intervals import Floats
 
 
 class Reordered(NamedTuple):
-    """Lists of the questions that ``tied`` marks, with the tied results in the order worst and best for the gold."""
+    """Lists with the tied results in the order worst and best for the gold; ``tied``: questions with gold in them."""
 
     worst: pa.Table
     best: pa.Table
@@ -50,7 +50,7 @@ def reordered(results: Results, k: int) -> Reordered | None:
         position = rows.schema.get_field_index("rank")
         tables.append(rows.set_column(position, rows.schema.field(position), pa.array(moved.astype(np.int32))))
     tied = np.zeros(len(results.questions.ids), np.bool_)
-    tied[question[near]] = True
+    tied[question[near[holds[near]]]] = True
     return Reordered(tables[0], tables[1], tied)
 
 

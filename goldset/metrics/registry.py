@@ -30,6 +30,8 @@ _ALL = (
             "STATISTICS 3.1, Horvitz-Thompson ratio"),
     Measure("recall_micro_naive", "sum of delivered / sum of gold", "STATISTICS 3.1, naive micro"),
     Measure("recall_macro_ht", "mean recall corrected for the sampled rejections, linearised", "STATISTICS 3.1"),
+    Measure("recall_deep", "recall_micro with the weighted finds of the deep probe among the gold: what stands below "
+            "the pool's depth and in the first results of a system outside it, and nothing beyond", "STATISTICS 4"),
     Measure("recall_floor", "mean over labelled questions of delivered / gold, questions without gold count 0",
             "lower bound where 'not found' may mean 'not there'"),
     Measure("recall_capped", "mean over questions with gold of delivered / min(gold, k)", "attainable share at k"),
@@ -54,6 +56,8 @@ REASONS: dict[str, str] = {
     "evidence_missing": "gold without evidence is read two ways, and they differ: see recall_low and recall_high",
     "macro_unreliable": "less than 80 % of the estimated gold is confirmed; the macro estimate over-corrects there",
     "no_rejection_sample": "nobody sampled what the judge rejected, so there is nothing to correct by",
+    "no_deep_probe": "nobody looked below the pool: 'goldset deepen' draws a deep probe for people to read",
+    "deep_probe_unread": "people have not read the deep probe, or not all of its strata",
     "texts_missing": "which chunks were judged needs the set's chunks and spans",
 }
 """Why a value is null."""

@@ -34,13 +34,19 @@ class Results:
 
     @classmethod
     def of(cls, name: str, questions: Questions, run: pa.Table, *, chunks: pa.Table | None = None,
-           status: pa.Table | None = None) -> Results:
-        """Checks nothing yet; ``status`` (run_status) tells an empty answer from a missing one."""
+           status: pa.Table | None = None, resolved: Resolved | None = None) -> Results:
+        """Checks nothing yet; ``status`` (run_status) tells an empty answer from a missing one.
+
+        ``resolved`` says that the ids were checked already.
+        """
         empty: frozenset[str] = frozenset()
         if status is not None:
             answered = status.filter(pc.is_in(status.column("status"), pa.array(["empty", "no_tokens"])))
             empty = frozenset(answered.column("question_id").to_pylist())
-        return cls(name, questions, run, chunks, empty)
+        made = cls(name, questions, run, chunks, empty)
+        if resolved is not None:
+            made.__dict__["resolved"] = resolved
+        return made
 
     def down_to(self, deepest: int) -> Results:
         """The same with the list cut at the deepest cutoff in use, once the ids of the whole list are checked.

@@ -67,6 +67,7 @@ def _rows(results: Results, cut: Cut, slices: list[tuple[str, Any]]) -> list[dic
     rows = []
     for name, mask in slices:
         for measured in measure_cut(cut, np.asarray(mask)):
+            del measured["estimate"]
             rows.append({"system": results.name, "slice": name, "weighting": questions.weighting,
                          "gold_version": questions.labelled.label, **measured})
     return rows

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from goldset.config import Config
 from goldset.gold import carry_decisions, evidence_spans
 from goldset.pipeline.runner import Artifacts
+from goldset.schemas import HOLE
 from goldset.store import Workspace, read_json, read_table
 
 if TYPE_CHECKING:
@@ -23,13 +24,13 @@ Pair = tuple[str, str]
 
 @dataclass
 class Carried:
-    """What one look at the earlier rebuilds added: label rows, items to check; and what they said that is lost.
+    """What one look at the earlier answers added: label rows, items; and what they said that is lost.
 
     ``lost`` are yes of the newest of them whose text no span holds now: their document changed, or left the corpus.
     """
 
     labels: int = 0
-    checks: int = 0
+    items: int = 0
     lost: list[Pair] = field(default_factory=list)
 
 
@@ -38,12 +39,15 @@ def carry(config: Config, artifacts: Artifacts, store: ReviewStore) -> Carried:
 
     For each earlier rebuild: the same question and span text, layer by layer (review.carry); then, where it cut the
     corpus otherwise and its spans still lie in the workspace, the rules of gold.carry. A yes whose evidence the new
-    spans divide is asked again, also where no system returned its parts.
+    spans divide is asked again, also where no system returned its parts. Holes that were filled for an earlier rebuild
+    come along as items of this one, where question and text are the same: they were read with certainty, and stay so.
+    At last come this rebuild's own answers: what people have read for another reason is not read twice.
     """
-    from goldset.review import newest_first
+    from goldset.review import answered_before, newest_first
 
     found = Carried()
     everything = _Earlier(config, artifacts, store)
+    found.items += everything.holes()
     newest = newest_first(everything.labels)
     for campaign in newest:
         found.labels += everything.same_text(campaign)
@@ -51,8 +55,9 @@ def carry(config: Config, artifacts: Artifacts, store: ReviewStore) -> Carried:
         if spans is not None:
             added = everything.other_spans(campaign, spans)
             found.labels += added.labels
-            found.checks += added.checks
+            found.items += added.items
             found.lost = added.lost if campaign == newest[0] else found.lost
+    found.labels += answered_before(store, **everything.here)
     return found
 
 
@@ -98,6 +103,33 @@ class _Earlier:
         """The questions of this rebuild."""
         return self.artifacts.table("questions")
 
+    @property
+    def here(self) -> dict[str, Any]:
+        """What a carried label is held against."""
+        return {"spans": self.spans, "questions": self.questions, "candidates": self.artifacts.table("candidates"),
+                "rubric_major": self.rubric_major, "campaign": self.campaign}
+
+    def holes(self) -> int:
+        """Ask again, in this campaign, about the holes of earlier ones whose answers can be carried."""
+        from goldset.review import ask, carried_labels, pairs_asked
+        from goldset.review.queue import Wanted, as_row, ordered, pairs_of
+
+        asked, seed = pairs_asked(self.store.queue(), HOLE), self.config.project.seed
+        earlier = self.queue.filter(pc.equal(self.queue.column("reason"), HOLE))
+        wanted = {want.pair: want for row in earlier.to_pylist()
+                  if (want := Wanted(row["question_id"], row["span_id"], HOLE, row["stratum"], row["stratum_size"],
+                                     row["u"])).pair not in asked}
+        if not wanted:
+            return 0
+        trial = ordered([as_row(want, campaign=self.campaign, wave=1) for want in wanted.values()], seed=seed, first=0)
+        rows = carried_labels(queue=trial, labels=self.labels.slice(0, 0), earlier_queue=self.queue,
+                              earlier_labels=self.labels, **self.here)
+        items = {row["item_id"] for row in rows}
+        known = {pair for pair, item in zip(pairs_of(trial), trial.column("item_id").to_pylist(), strict=True)
+                 if item in items}
+        return ask(self.store, [want for pair, want in wanted.items() if pair in known], campaign=self.campaign,
+                   seed=seed)
+
     def _of(self, campaign: str) -> tuple[pa.Table, pa.Table]:
         queue, labels = (table.filter(pc.equal(table.column("campaign"), campaign))
                          for table in (self.queue, self.labels))
@@ -108,10 +140,8 @@ class _Earlier:
         from goldset.review import carried_labels
 
         queue, labels = self._of(campaign)
-        rows = carried_labels(
-            queue=self.store.queue(), labels=self.store.labels(), spans=self.spans, questions=self.questions,
-            candidates=self.artifacts.table("candidates"), campaign=self.campaign, earlier_queue=queue,
-            earlier_labels=labels, rubric_major=self.rubric_major)
+        rows = carried_labels(queue=self.store.queue(), labels=self.store.labels(), earlier_queue=queue,
+                              earlier_labels=labels, **self.here)
         self.store.append_labels(rows)
         return len(rows)
 

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from goldset.config import Config
 from goldset.errors import DataError, UsageError, nearest
 from goldset.formats.sets import LabelledSet
+from goldset.pipeline.curves import curves_of
 from goldset.schemas import empty
 from goldset.store import write_json, write_text
 
@@ -72,7 +73,9 @@ class Outcome:
                                      served_k=shown.serving() if shown else None,
                                      supersedes=self.labelled.manifest.get("supersedes"),
                                      worst=worst_questions(shown) if shown else None,
-                                     bars=figures(shown) if shown else None))
+                                     bars=figures(shown) if shown else None,
+                                     curves=curves_of(self.labelled, shown.given, served_k=shown.serving(),
+                                                      evaluated_k=shown.quoted_k) if shown else None))
 
 
 def facts(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from goldset.errors import DataError, UsageError, nearest
 from goldset.formats.sets import LabelledSet
+
+if TYPE_CHECKING:
+    from goldset.report.curve import Curves
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,27 @@ def curve_section(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, ks: Se
     return Section("curve", rows, lines)
 
 
+def curves_of(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, served_k: int | None = None,
+              evaluated_k: int | None = None, chunks: pa.Table | None = None) -> Curves | None:
+    """Recall against k of every system, as it is plotted; None where no question has gold whose delivery is known.
+
+    The served and the evaluated k are the version's where none is given.
+    """
+    from goldset.metrics import curves, plotted_ks
+    from goldset.report.curve import Curves, Line
+
+    scoring = labelled.manifest.get("scoring", {})
+    told = {"served": served_k or scoring.get("served_k"), "evaluated": evaluated_k or scoring.get("evaluated_k")}
+    marks = {name: int(k) for name, k in told.items() if k}
+    lines = []
+    for curve in curves(labelled, runs, chunks=chunks):
+        rows = [row for row in curve.rows(plotted_ks(curve.deepest, marks.values())) if row["value"] is not None]
+        if rows:
+            ks, values, low, high = ([row[name] for row in rows] for name in ("k", "value", "low", "high"))
+            lines.append(Line(curve.name, ks, values, low, high, rows[0]["n"]))
+    return Curves(labelled.label, lines, marks) if lines else None
+
+
 def write_plot(labelled: LabelledSet, runs: Mapping[str, pa.Table], path: Path, *, ks: Sequence[int] = (),
                evaluated_k: int | None = None, chunks: pa.Table | None = None) -> None:
     """Recall against k with its band, systems side by side, the served and the evaluated k marked -> SVG or PNG.
@@ -51,24 +75,12 @@ def write_plot(labelled: LabelledSet, runs: Mapping[str, pa.Table], path: Path, 
     form = path.suffix.lower().removeprefix(".")
     if form not in ("svg", "png"):
         raise UsageError(f"--plot {path}: the name must end in .svg or .png")
-    from goldset.metrics import curves
-    from goldset.report.plots import Line, curve_plot
     from goldset.store import write_bytes
 
-    scoring = labelled.manifest.get("scoring", {})
-    told = {"served": min(ks) if ks else scoring.get("served_k"),
-            "evaluated": evaluated_k or scoring.get("evaluated_k")}
-    lines, counts = [], set()
-    for curve in curves(labelled, runs, chunks=chunks):
-        rows = [row for row in curve.rows() if row["value"] is not None]
-        if rows:
-            counts.add(rows[0]["n"])
-            lines.append(Line(curve.name, *([row[name] for row in rows] for name in ("k", "value", "low", "high"))))
-    if not lines:
+    found = curves_of(labelled, runs, served_k=min(ks, default=None), evaluated_k=evaluated_k, chunks=chunks)
+    if found is None:
         raise DataError(f"--plot {path}: no question of {labelled.label} has gold whose delivery is known")
-    marks = {name: int(k) for name, k in told.items() if k}
-    title = f"{labelled.label}: {' / '.join(f'{n:,}' for n in sorted(counts))} questions with gold"
-    write_bytes(path, curve_plot(lines, marks=marks, title=title, form=form))
+    write_bytes(path, found.file(form))
 
 
 def headline_section(labelled: LabelledSet, runs: Mapping[str, pa.Table], headline: float, *,

@@ -17,6 +17,9 @@ from goldset.schemas import canonical_hash
 def manifest_of(config: Config, artifacts: Artifacts, tables: dict[str, pa.Table], made: GoldTables, *,
                 queue: pa.Table, labels: pa.Table, progress: dict[str, Any], partial: bool) -> dict[str, Any]:
     """Config, seed, fingerprints, systems, judge and its card, agreement, sampling, counts, people's hours."""
+    from goldset.pipeline.deep import deep_manifest
+    from goldset.review import resolve
+
     questions, spans = tables["questions"], tables["spans"]
     answerable = set(tables["gold"].column("question_id").to_pylist())
     pool = artifacts.report("pool")
@@ -29,6 +32,7 @@ def manifest_of(config: Config, artifacts: Artifacts, tables: dict[str, pa.Table
                    "spans": len(spans), "sha": canonical_hash(tables["chunks"], "chunks")},
         "questions": {"drops": artifacts.table("drops").to_pylist(), **artifacts.report("questions")},
         "unit": config.questions.unit, "pool": {"depth": config.pool.depth, **pool},
+        "outside_the_pool": outside_of(config, tables["gold"], artifacts.table("candidates")),
         "systems": {name: {"kind": system.kind, "family": config.family(name), "audit_only": system.audit_only}
                     for name, system in config.systems.items()},
         # A version's own headline is at the k that is served; [scoring] evaluated_k is the old headline's.
@@ -42,19 +46,31 @@ def manifest_of(config: Config, artifacts: Artifacts, tables: dict[str, pa.Table
         "counts": {"questions": len(questions), "draws": sum(questions.column("draws").to_pylist()),
                    "answerable": len(answerable), "judgments": len(tables["judgments"]), "gold": len(tables["gold"]),
                    "items": len(queue), "labels": len(labels)},
+        "holes": holes_of(tables["judgments"]),
+        "deep": deep_manifest(config, artifacts, queue, resolve(queue=queue, labels=labels),
+                              known(config, artifacts, queue=queue, labels=labels)),
     }
+
+
+def outside_of(config: Config, gold: pa.Table, candidates: pa.Table) -> dict[str, Any]:
+    """About how many relevant passages no system returned, judged by the gold near the end of their lists."""
+    from goldset.metrics.outside import outside_the_pool, pool_ranks
+
+    families = {name: config.family(name) for name in config.systems}
+    return outside_the_pool(pool_ranks(gold, candidates), families, depth=config.pool.depth).as_json()
 
 
 def judge_card(config: Config, artifacts: Artifacts, *, queue: pa.Table, labels: pa.Table) -> dict[str, Any]:
     """The judge measured against people's decisions, and which systems it is not independent of."""
     from goldset.judges import independence, judge_card
+    from goldset.pipeline.deep import chances_of
     from goldset.review import resolve
-    from goldset.stats.sampling import inclusion_probabilities
 
     decisions = resolve(queue=queue, labels=labels)
     card: dict[str, Any] = judge_card(
         verdicts=artifacts.table("verdicts"), decisions=decisions,
-        probabilities=inclusion_probabilities(queue, decisions, known(config, artifacts, queue=queue, labels=labels)),
+        probabilities=chances_of(config, artifacts, queue, decisions,
+                                 known(config, artifacts, queue=queue, labels=labels)),
         candidates=artifacts.table("candidates"))
     card["independence"] = independence(config.judge.family, {name: config.family(name) for name in config.systems})
     return card
@@ -84,3 +100,15 @@ def reading_of(config: Config, artifacts: Artifacts, queue: pa.Table) -> dict[st
     return {"pool_items": len(pool), "pool_words": sum(pool), "pool_hours": reading_hours(len(pool), sum(pool), **rate),
             "read_items": len(read), "read_words": sum(read), "read_hours": reading_hours(len(read), sum(read), **rate),
             "share_of_words": sum(read) / sum(pool) if sum(pool) else None}
+
+
+def holes_of(judgments: pa.Table) -> dict[str, Any]:
+    """Pairs that were read because systems serve them, and the gold among them by system."""
+    read = 0
+    gold: dict[str, int] = {}
+    for row in judgments.select(["stratum", "relevant"]).to_pylist():
+        if (row["stratum"] or "").startswith("hole "):
+            read += 1
+            for system in row["stratum"].removeprefix("hole ").split("+"):
+                gold[system] = gold.get(system, 0) + (row["relevant"] is True)
+    return {"read": read, "gold_by_system": dict(sorted(gold.items()))}

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from goldset.config import Config
 from goldset.errors import ReviewIncomplete
@@ -56,7 +57,7 @@ def grow(config: Config, artifacts: Artifacts) -> dict[str, Any]:
     while True:
         carried = carry(config, artifacts, store)
         wave = make(store.queue(), store.labels())
-        if not (carried.labels or carried.checks or len(wave)):
+        if not (carried.labels or carried.items or len(wave)):
             return {**status(queue=store.queue(), labels=store.labels()), "lost": len(carried.lost)}
         store.append_queue(wave)
 
@@ -176,14 +177,14 @@ def _refuse_incomplete(progress: dict[str, Any], config: Config) -> None:
 def _write(config: Config, artifacts: Artifacts, partial: bool, progress: dict[str, Any]) -> tuple[Path, bool]:
     """Tables, manifest and exports of the version, whole or not at all."""
     from goldset.formats.published import read_published
+    from goldset.pipeline.deep import chances_of
     from goldset.review import resolve
-    from goldset.stats.sampling import inclusion_probabilities
 
     store = store_of(config, artifacts)
     queue, labels = store.queue(), store.labels()
     decisions = resolve(queue=queue, labels=labels)
     before = known(config, artifacts, queue=queue, labels=labels)
-    made = build_gold(decisions=decisions, probabilities=inclusion_probabilities(queue, decisions, before),
+    made = build_gold(decisions=decisions, probabilities=chances_of(config, artifacts, queue, decisions, before),
                       queue=queue, spans=artifacts.table("spans"), candidates=artifacts.table("candidates"),
                       known=before)
     tables: dict[str, pa.Table] = {name: artifacts.table(name)

@@ -70,12 +70,13 @@ def campaign_of(context: Context) -> str:
 def _grow(context: Context, store: ReviewStore, campaign: str, path: Path, judge: Judges | None,
           per_question: int | None) -> None:
     """Draw what is wanted and not there yet: the plan first, then the queue, so that a killed draw is finished."""
-    from goldset.review.queue import Wanted, as_row, ordered
+    from goldset.review import ask
+    from goldset.review.queue import Wanted, pairs_of
 
     plan = _read(path) if path.exists() else _plan(context)
     size = max(plan["per_question"], per_question or PER_QUESTION)
     queue = store.queue()
-    there = set(zip(queue.column("question_id").to_pylist(), queue.column("span_id").to_pylist(), strict=True))
+    there = set(pairs_of(queue))
     drawn = take(plan["reachable"], size)
     verdicts = _verdicts(plan)
     new = [row for row in drawn if row.pair not in there and row.pair not in verdicts]
@@ -88,11 +89,8 @@ def _grow(context: Context, store: ReviewStore, campaign: str, path: Path, judge
     plan["verdicts"] = [[*pair, relevant] for pair, relevant in sorted(verdicts.items())]
     if kept or not path.exists():
         write_json(path, plan)
-    if kept:
-        wave = 1 + max(queue.column("wave").to_pylist(), default=0)
-        rows = [as_row(Wanted(*row.pair, "probe", f"probe {row.question_id}", row.reachable, row.u),
-                       campaign=campaign, wave=wave) for row in kept]
-        store.append_queue(ordered(rows, seed=0, first=len(queue)))
+    ask(store, [Wanted(*row.pair, "probe", f"probe {row.question_id}", row.reachable, row.u) for row in kept],
+        campaign=campaign, seed=0)
     if kept and not len(queue):
         assert context.corpus is not None, "nothing is within reach in a set without texts"
         assert context.labelled.questions is not None, "nothing is within reach in a set without texts"
@@ -123,10 +121,10 @@ def _verdicts(plan: dict[str, Any]) -> dict[tuple[str, str], bool | None]:
 
 def _answers(store: ReviewStore, path: Path) -> Probe:
     from goldset.review import resolve
+    from goldset.review.queue import pairs_of
 
     plan, queue, labels = _read(path), store.queue(), store.labels()
-    there = set(zip(queue.column("question_id").to_pylist(), queue.column("span_id").to_pylist(), strict=True))
-    drawn = sift(take(plan["reachable"], plan["per_question"]), _verdicts(plan), there)
+    drawn = sift(take(plan["reachable"], plan["per_question"]), _verdicts(plan), set(pairs_of(queue)))
     answers: dict[tuple[str, str], bool | None] = {}
     for row in resolve(queue=queue, labels=labels).to_pylist() if len(queue) else []:
         if row["status"] in ("decided", "cant_tell"):

@@ -13,11 +13,11 @@ import pyarrow.compute as pc
 
 from goldset.errors import ExitCode, UsageError, nearest
 from goldset.formats.sets import LabelledSet
-from goldset.pipeline.curves import Beside, Section, number
+from goldset.pipeline.curves import Beside, Section, interval, number
 
 # What a terminal shows; --json has every measure of the registry.
 SHOWN = ("recall", "recall_low", "recall_high", "recall_ties_low", "recall_ties_high", "recall_ceiling",
-         "recall_micro", "recall_macro_ht", "recall_floor", "hit", "unjudged", "answerable")
+         "recall_micro", "recall_deep", "recall_macro_ht", "recall_floor", "hit", "unjudged", "answerable")
 UNJUDGED_MOST = 0.1
 """Share of served chunks that nobody judged above which recall is only what is known of them."""
 
@@ -42,9 +42,15 @@ How recall is counted:
 
 
 def cautions(labelled: LabelledSet) -> list[str]:
-    """What every output of a version repeats: which systems its judge is not independent of, what it lost."""
+    """What every output of a version repeats: whose model its judge shares, what it lost, whose holes it filled.
+
+    Reading what a system serves finds gold that this system delivers: the others' holes may hold as much.
+    """
     moved = labelled.manifest.get("reanchored", {}).get("caution")
-    return [*labelled.manifest.get("card", {}).get("independence", []), *([moved] if moved else [])]
+    found = (labelled.manifest.get("holes") or {}).get("gold_by_system", {})
+    filled = [f"{count:,} gold are known only because people read what {system} serves; beside it, a system whose "
+              "served passages nobody read looks worse than it is" for system, count in found.items() if count]
+    return [*labelled.manifest.get("card", {}).get("independence", []), *([moved] if moved else []), *filled]
 
 
 def main_measures(measurements: pa.Table) -> pa.Table:
@@ -53,8 +59,11 @@ def main_measures(measurements: pa.Table) -> pa.Table:
     return shown.filter(pc.or_(pc.is_valid(shown.column("value")), pc.equal(shown.column("measure"), "recall")))
 
 
-def warnings(measurements: pa.Table) -> list[str]:
-    """What a reader of the recall must know: unjudged passages, ties at the cut, and what it cannot exceed."""
+def warnings(measurements: pa.Table, offer: str = "") -> list[str]:
+    """What a reader of the recall must know: unjudged passages, ties at the cut, and what it cannot exceed.
+
+    ``offer`` is what can be done about unjudged passages of this set.
+    """
     lines = []
     for row in measurements.to_pylist():
         value, system, k = row["value"], row["system"], row["k"]
@@ -64,7 +73,7 @@ def warnings(measurements: pa.Table) -> list[str]:
         if row["measure"] == "unjudged" and value > UNJUDGED_MOST:
             at = "within the budget" if k is None else f"in its first {k}"
             lines.append(f"{system}: nobody judged {value:.1%} of what it serves {at} (more than {UNJUDGED_MOST:.0%}); "
-                         "gold among it is not counted")
+                         f"gold among it is not counted{offer and f'; {offer}'}")
         if row["measure"] == "recall_ties_high":
             lines.append(f"{system}: equal scores straddle the cut at {k}, {_questions(counts['counted_tied'])}; see "
                          "recall_ties_low and recall_ties_high")
@@ -96,6 +105,45 @@ def explain() -> str:
     return "\n".join([*lines, f"Formulas, assumptions and examples: {resource('goldset/METHODS.md')}"])
 
 
+def _offer(labelled: LabelledSet) -> str:
+    """How the unjudged passages of a set come before people."""
+    if labelled.kind == "published":
+        return "--queue -c CONFIG puts it before people"
+    return "'goldset audit' with --probe DIR puts a sample of it before people"
+
+
+def outside(labelled: LabelledSet) -> dict[str, Any]:
+    """What probably lies outside the pool of a set; ``at_least`` is null with a ``reason`` where nothing tells."""
+    found: dict[str, Any] | None = labelled.manifest.get("outside_the_pool")
+    return found or {"at_least": None, "reason": "pool_not_recorded"}
+
+
+def beyond(labelled: LabelledSet, measurements: pa.Table) -> list[str]:
+    """Two lines that stand beside every recall: what it is relative to, and what the deep probe adds to that."""
+    manifest = labelled.manifest
+    if "pool" not in manifest:
+        return ["Relative to the pool: recall counts what was labelled. This set does not say how its passages were "
+                "found, so how much is missing is unknown."]
+    from goldset.metrics.outside import sentence
+
+    systems = [name for name, facts in manifest["systems"].items() if not facts["audit_only"]]
+    told = outside(labelled)
+    missing = ("How many relevant passages lie outside it is unknown: this version does not record the ranks of its "
+               "pool." if told["reason"] == "pool_not_recorded" else sentence(told))
+    lines = [f"Relative to the pool: recall counts what {', '.join(systems)} returned in their first "
+             f"{manifest['pool']['depth']}; what none of them returned, nobody has read. {missing}"]
+    probe = manifest.get("deep")
+    if not probe:
+        return [*lines, "recall_deep: unknown. Nobody has read below the pool; 'goldset deepen' draws what to read."]
+    rows = [row for row in measurements.to_pylist() if row["measure"] == "recall_deep" and row["slice"] == "all"]
+    values = "; ".join(f"{row['system']}{'' if row['k'] is None else ' at ' + str(row['k'])}: "
+                       + (interval(row["value"], row["low"], row["high"]) if row["value"] is not None else
+                          f"unknown ({row['reason']})") for row in rows)
+    found, read = (sum(row[name] for row in probe["strata"]) for name in ("found", "read"))
+    return [*lines, f"recall_deep: {values}. It covers {probe['covers']} too, and nothing beyond: of "
+            f"{probe['window']:,} pairs there, {probe['drawn']:,} were drawn, people read {read:,}, {found:,} answer."]
+
+
 @dataclass(frozen=True)
 class Measured:
     """Measurements of one or more systems, with the words that they serve."""
@@ -104,6 +152,7 @@ class Measured:
     measurements: pa.Table
     words: list[dict[str, Any]]
     sections: tuple[Section, ...] = ()
+    cutoffs: tuple[int, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """The document goldset.recall/1."""
@@ -111,7 +160,8 @@ class Measured:
 
         return {**render_recall_json(self.measurements), "set": self.labelled.label, "words_served": self.words,
                 "relevant_from": self.labelled.relevant_from, "cautions": cautions(self.labelled),
-                "warnings": warnings(self.measurements),
+                "warnings": warnings(self.measurements, _offer(self.labelled)),
+                "outside_the_pool": outside(self.labelled), "deep_probe": self.labelled.manifest.get("deep"),
                 "partial": bool(self.labelled.manifest.get("partial")),
                 **{section.key: section.value for section in self.sections}}
 
@@ -126,8 +176,8 @@ class Measured:
             head += f", relevant from grade {self.labelled.relevant_from}"
         served = [f"{row['system']} serves {row['words']:,.0f} words at {row['k']}" for row in self.words
                   if row["words"] is not None]
-        table = render_measurements(main_measures(self.measurements))
-        warned = [f"warning: {line}" for line in warnings(self.measurements)]
+        table = render_measurements(main_measures(self.measurements), notes=beyond(self.labelled, self.measurements))
+        warned = [f"warning: {line}" for line in warnings(self.measurements, _offer(self.labelled))]
         parts = [line for section in self.sections for line in section.lines]
         return "\n".join([head, table, *([", ".join(served)] if served else []), *parts, *warned,
                           *cautions(self.labelled)])
@@ -170,7 +220,7 @@ def recall_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, ks: Seque
     # Reading the texts of a foreign set costs more than the numbers: words are counted where a version has them.
     words = words_served(labelled, runs, ks=cutoffs, chunks=chunks) if labelled.kind == "published" and cutoffs else []
     sections = replace(beside or Beside(), by=by).sections(labelled, runs, ks=cutoffs, chunks=chunks)
-    return Measured(labelled, measurements, words, sections)
+    return Measured(labelled, measurements, words, sections, tuple(cutoffs))
 
 
 @dataclass(frozen=True)
@@ -233,11 +283,11 @@ def compare_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, k: int,
             raise UsageError(f"--chunks {name}=…: no --run is called '{name}'; {nearest(name, runs)}")
     document = compare(labelled, run_a, run_b, k, names=(a, b), words=labelled.kind == "published",
                        chunks={name: read_chunking(labelled, path) for name, path in (chunks or {}).items()})
-    document["warnings"] += _same_family(labelled, runs)
+    document["warnings"] += same_family(labelled, runs)
     return Compared(document)
 
 
-def _same_family(labelled: LabelledSet, runs: Mapping[str, pa.Table]) -> list[str]:
+def same_family(labelled: LabelledSet, runs: Mapping[str, pa.Table]) -> list[str]:
     """A judge that shares a model with one of two systems may have kept what that one finds."""
     family = labelled.manifest.get("judge", {}).get("family")
     if not family:

@@ -215,22 +215,28 @@ def audit_only(config: Config) -> frozenset[str]:
 
 
 def _judge(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, dict[str, Any]]:
+    verdicts, report = judged(context, tables, tables["candidates"])
+    return {"verdicts": verdicts}, report
+
+
+def judged(context: Context, tables: Mapping[str, pa.Table], pairs: pa.Table) -> tuple[pa.Table, dict[str, Any]]:
+    """Pairs (question_id, span_id) -> table verdicts of the configured judge, and what it says of itself."""
     from goldset.judges import VerdictStore, build_judge, judge_candidates
     from goldset.spans import context as around
 
     store = VerdictStore(context.workspace.root / "verdicts.sqlite")
     judge = build_judge(config=context.config, cache=context.workspace.cache("embeddings").parent, store=store)
-    pooled = set(tables["candidates"].column("span_id").to_pylist())
+    pooled = set(pairs.column("span_id").to_pylist())
     texts = dict(zip(tables["documents"].column("doc_id").to_pylist(),
                      tables["documents"].column("text").to_pylist(), strict=True))
     contexts = {row["span_id"]: around(row, texts) for row in tables["spans"].to_pylist() if row["span_id"] in pooled}
     verdicts = judge_candidates(
-        candidates=tables["candidates"], questions=tables["questions"], spans=tables["spans"], contexts=contexts,
+        candidates=pairs, questions=tables["questions"], spans=tables["spans"], contexts=contexts,
         judge=judge, store=store, budget=context.config.judge.budget, quiet=context.quiet)
     states: dict[str, int] = {}
     for status in verdicts.column("status").to_pylist():
         states[status] = states.get(status, 0) + 1
-    return {"verdicts": verdicts}, {"status": states, "judge": judge.card_info()}
+    return verdicts, {"status": states, "judge": judge.card_info()}
 
 
 def _judge_settings(config: Config) -> list[Any]:
@@ -279,4 +285,4 @@ STAGES: tuple[Stage, ...] = (
               "profile", "rejection_share", "rejection_min", "second_share"}), config.project.seed]),
 )
 
-__all__ = ["STAGES", "Context", "Stage", "Tables", "audit_only"]
+__all__ = ["STAGES", "Context", "Stage", "Tables", "audit_only", "judged"]

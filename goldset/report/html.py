@@ -11,6 +11,8 @@ import pyarrow as pa
 
 from goldset.audit import Bars, Worst, by_check, decides, limits
 from goldset.errors import MissingExtra
+from goldset.metrics import shown_ks
+from goldset.report.curve import Curves
 from goldset.report.numbers import measure_name, number
 from goldset.report.plots import Mark, bar_plot, interval_plot
 from goldset.report.summary import TITLES, headline, title_of
@@ -31,7 +33,7 @@ def render_html(title: str, findings: pa.Table, measurements: pa.Table | None = 
                 summary: Mapping[str, Any] | None = None, *, worst: Mapping[str, Sequence[Worst]] | None = None,
                 bars: Mapping[str, Sequence[Bars]] | None = None,
                 supersedes: Mapping[str, Any] | None = None, quoted_k: int | None = None,
-                served_k: int | None = None) -> str:
+                served_k: int | None = None, curves: Curves | None = None) -> str:
     """Table findings, table measurements, facts about the set -> the text of one HTML file.
 
     Args:
@@ -46,6 +48,7 @@ def render_html(title: str, findings: pa.Table, measurements: pa.Table | None = 
             ``steps`` from its headline to this number (what, k, value, low, high, n).
         quoted_k: k of the figure that is quoted; the number on the first screen is recall there.
         served_k: passages that reach the reader; recall there stands beside it.
+        curves: recall of every system against k.
 
     Raises:
         MissingExtra: jinja2 or matplotlib is not installed.
@@ -58,7 +61,8 @@ def render_html(title: str, findings: pa.Table, measurements: pa.Table | None = 
     return str(_template().render(
         title=title, first=headline(findings), sections=sections, verdicts=verdicts, titles=TITLES,
         key_number=_key_number(rows, findings, quoted_k, served_k), measurements=[_measured(row) for row in rows],
-        recall_plot=_recall_plot(rows), replaced=_replaced(supersedes, verdicts), groups=_groups(summary or {}),
+        recall_plot=_recall_plot(rows), curve=_curve(curves), replaced=_replaced(supersedes, verdicts),
+        groups=_groups(summary or {}),
         limits=[(name.replace("_", " "), f"{value:g}", doc) for name, value, doc in limits()]))
 
 
@@ -171,6 +175,14 @@ def _recall_plot(rows: list[dict[str, Any]]) -> tuple[str, str]:
         return "", ""
     marks = [Mark(f"{row['system']} at {row['k']}", row["value"], row["low"], row["high"], "pass") for row in kept]
     return interval_plot(marks, name="recall", axis="recall"), _alternative(marks, "recall", None)
+
+
+def _curve(curves: Curves | None) -> dict[str, Any] | None:
+    """The curves as a plot, as a sentence and as a table."""
+    if curves is None:
+        return None
+    head, rows = curves.table(shown_ks(curves.deepest, list(curves.marks.values())))
+    return {"plot": curves.inline("curve"), "words": curves.words(), "head": head, "rows": rows}
 
 
 def _key_number(rows: list[dict[str, Any]], findings: pa.Table, quoted_k: int | None, served_k: int | None) -> str:

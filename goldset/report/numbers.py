@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -21,8 +22,11 @@ def measure_name(row: dict[str, Any]) -> str:
     return str(row["measure"]) if row["k"] is None else f"{row['measure']}@{row['k']}"
 
 
-def render_measurements(measurements: pa.Table, *, width: int = 100) -> str:
-    """Table measurements -> a table of text: system, measure, slice, value with interval, n, exclusions."""
+RELATIVE = ("Recall is relative to the judged pool: passages that nobody judged count as not found to be relevant.",)
+
+
+def render_measurements(measurements: pa.Table, *, width: int = 100, notes: Sequence[str] = RELATIVE) -> str:
+    """Table measurements -> a table of text: system, measure, slice, value with interval, n, exclusions; then notes."""
     head = ["system", "measure", "slice", "value", "95 % interval", "n", "left out"]
     rows = [[row["system"], measure_name(row), row["slice"],
              f"{row['value']:.3f}" if row["value"] is not None else f"none ({row['reason']})",
@@ -32,8 +36,7 @@ def render_measurements(measurements: pa.Table, *, width: int = 100) -> str:
     sizes = [max(len(line[i]) for line in [head, *rows]) for i in range(len(head))]
     lines = ["  ".join(cell.ljust(size) for cell, size in zip(line, sizes, strict=True)).rstrip()
              for line in [head, *rows]]
-    return "\n".join([*lines, *wrap("Recall is relative to the judged pool: passages that nobody judged count as not "
-                                     "found to be relevant.", width, "", "")])
+    return "\n".join([*lines, *(line for note in notes for line in wrap(note, width, "  ", ""))])
 
 
 def wrap(text: str, width: int, rest: str, first: str) -> list[str]:

@@ -1,5 +1,6 @@
 """Verdicts -> queue -> people's labels -> decisions: waves, page, database, files, recorded assessors."""
 
+from .asking import answered_before, ask, pairs_asked
 from .carry import (
     carried_labels,
     check_rows,
@@ -22,8 +23,9 @@ from .service import ReviewService
 from .waves import is_closed, next_wave
 
 __all__ = [
-    "AnsweredElsewhere", "Assignment", "Passage", "Passages", "ReviewService", "ReviewStore", "carried_labels",
-    "check_rows", "create_app", "drawn_strata", "export_items", "first_wave", "followed_label", "import_answers",
-    "is_closed", "known_before", "layer_decisions", "layer_of", "newest_first", "next_wave", "paired_labels",
-    "read_answers", "read_tokens", "replay", "resolve", "second_pairs", "serve", "standing", "status",
+    "AnsweredElsewhere", "Assignment", "Passage", "Passages", "ReviewService", "ReviewStore", "answered_before",
+    "ask", "carried_labels", "check_rows", "create_app", "drawn_strata", "export_items", "first_wave",
+    "followed_label", "import_answers", "is_closed", "known_before", "layer_decisions", "layer_of", "newest_first",
+    "next_wave", "paired_labels", "pairs_asked", "read_answers", "read_tokens", "replay", "resolve", "second_pairs",
+    "serve", "standing", "status",
 ]

@@ -57,7 +57,8 @@ def carried_labels(*, queue: pa.Table, labels: pa.Table, earlier_queue: pa.Table
         if pair not in asked and final and ("" in said or final[-1].relevant or pair in pooled):
             found = final[-1]
             made.append(_carried(found, rows, None, campaign, "carried" if found.item_id else found.origin))
-    return made
+    there = set(labels.column("label_id").to_pylist())  # carried once and taken back since: people's turn
+    return [row for row in made if row["label_id"] not in there]
 
 
 def second_pairs(queue: pa.Table) -> set[Pair]:

@@ -79,7 +79,7 @@ class Desk:
         self._read.setdefault(pair[0], set()).add(pair)
         self.join(label["assessor"])
         self._active[label["assessor"]] = max(label["time"], self._active.get(label["assessor"], label["time"]))
-        if label["action"] == "label":
+        if label["action"] == "label" and label["origin"] != "carried":
             self._last.setdefault(label["assessor"], []).append((label["label_id"], pair))
         before = {answer.item_id for answer in self._standing.get(pair, []) if answer.answers and answer.item_id}
         self._standing[pair] = standing(rows.values())

@@ -23,7 +23,8 @@ from goldset.text import content_hash, unit_hash
 
 from .history import Pair
 
-PRIMARY = ("positive", "rejection", "no_verdict", "no_gold", "carried_check", "probe", "calibration")
+PRIMARY = ("positive", "rejection", "no_verdict", "no_gold", "carried_check", "probe", "calibration", "hole",
+           "deep")
 TOP_SHARE = 0.2  # of a question's rejections, by the judge's score (STATISTICS 2.3)
 
 

@@ -3,6 +3,8 @@
 from goldset.schemas.border import canonical_hash, conform, empty, from_rows, key_codes, key_of, schema_of
 from goldset.schemas.tables import (
     CHECKS,
+    DEEP,
+    HOLE,
     OFFSET_STATES,
     ORIGINS,
     RANGE,
@@ -13,6 +15,8 @@ from goldset.schemas.tables import (
 
 __all__ = [
     "CHECKS",
+    "DEEP",
+    "HOLE",
     "OFFSET_STATES",
     "ORIGINS",
     "RANGE",

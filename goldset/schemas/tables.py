@@ -16,7 +16,11 @@ ORIGINS = ("log", "synthetic", "human", "imported", "unknown")
 RUN_STATES = ("ok", "empty", "no_tokens", "missing", "failed")
 VERDICT_STATES = ("ok", "unparsed", "declined", "truncated", "empty", "failed")
 QUEUE_REASONS = ("positive", "rejection", "no_verdict", "no_gold", "second", "adjudication", "carried_check",
-                 "probe", "calibration")
+                 "probe", "calibration", "hole", "deep")
+HOLE = "hole"
+"""Reason of a pair that is read because a system serves it."""
+DEEP = "deep_"
+"""Prefix of the strata of the deep probe: what stands below the pool's depth, or in a system that did not feed it."""
 LABEL_ACTIONS = ("label", "retract", "evidence", "note")
 LABEL_REASONS = ("cant_tell", "later")
 LABEL_ORIGINS = ("page", "import", "carried")
@@ -162,6 +166,15 @@ for _table in (
         _col("families", pa.list_(_S), "elementary families that returned it, by name"),
     ),
     _schema(
+        "deep_draws", ("question_id", "span_id"),
+        _col("question_id", _S, "question"),
+        _col("span_id", _S, "span that the pool lacks; the representative of its twin group"),
+        _col("best_ranks", pa.list_(RANK), "best rank per system, by system name"),
+        _col("window", pa.int64(), "spans of the question from which pairs were drawn", low=1),
+        _col("drawn", pa.int64(), "pairs of the question that were drawn", low=1),
+        _col("u", pa.float64(), "permanent random number of the pair", low=0, high=1),
+    ),
+    _schema(
         "verdicts", ("question_id", "span_id", "judge_id", "vote", "attempt"),
         _col("question_id", _S, "question"),
         _col("span_id", _S, "span"),
@@ -190,7 +203,8 @@ for _table in (
         _col("campaign", _S, "rebuild, calibration, probe …"),
         _col("wave", pa.int32(), "from 1", low=1),
         _col("reason", _S, "why people are asked", enum=QUEUE_REASONS),
-        _col("stratum", _S, "sampling stratum; equals the reason where everything is read"),
+        _col("stratum", _S, "sampling stratum; where everything is read the reason, for a hole with the systems that "
+             "serve it"),
         _col("stratum_size", pa.int64(), "pairs in the stratum", low=1),
         _col("u", pa.float64(), "permanent random number of the pair", low=0, high=1),
         _col("order", pa.int64(), "presentation order: questions shuffled, items shuffled within", low=0),

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from goldset.stats.intervals import LEVEL, Z95, Floats, Interval, z_value
+from goldset.stats.intervals import LEVEL, Z95, Floats, Interval, clopper_pearson, z_value
 
 EXACT_UP_TO = 15
 DETECT = Z95 + 0.8416212335729143  # normal quantiles of 0.975 and 0.8
@@ -56,6 +56,42 @@ def group_difference(num: Floats, den: Floats, inside: npt.NDArray[np.bool_], *,
     return (int((np.abs(moved) >= observed).sum()) + 1) / (int(kept.sum()) + 1)
 
 
+def panel_difference(old: tuple[Floats, Floats], new: tuple[Floats, Floats], *, seed: int = 0,
+                     draws: int = 10_000) -> float | None:
+    """Two-sided permutation p of sum num / sum den, new against old, over units that are in one of them or in both.
+
+    A unit in both changes sides with itself, as in ``sign_flip``; the units in one only are dealt again, as in
+    ``group_difference``. ``old`` and ``new`` are (numerators, denominators) over the same units, 0 where a unit is not
+    in. None where a side is empty.
+    """
+    (num_a, den_a), (num_b, den_b) = old, new
+    if not den_a.sum() or not den_b.sum():
+        return None
+    in_both = (den_a > 0) & (den_b > 0)
+    singles = (den_a > 0) ^ (den_b > 0)
+    swap = np.column_stack([num_b - num_a, den_b - den_a])[in_both]
+    kept = np.array([num_a[in_both].sum(), den_a[in_both].sum()])
+    alone = np.column_stack([num_a + num_b, den_a + den_b])[singles]
+    count = int((den_b[singles] > 0).sum())
+    total = np.array([(num_a + num_b).sum(), (den_a + den_b).sum()])
+    observed = abs(num_b.sum() / den_b.sum() - num_a.sum() / den_a.sum()) - 1e-9
+    generator = np.random.default_rng(seed)
+    extreme = used = 0
+    step = max(1, min(draws, 5_000_000 // max(len(den_a), 1)))
+    for start in range(0, draws, step):
+        size = min(step, draws - start)
+        flips = generator.random((size, len(swap))) < 0.5
+        side = kept + flips @ swap
+        if len(alone):
+            dealt = generator.permuted(np.tile(np.arange(len(alone)) < count, (size, 1)), axis=1)
+            side = side + dealt @ alone
+        rest = total - side
+        whole = (side[:, 1] > 0) & (rest[:, 1] > 0)
+        moved = np.abs(side[whole, 0] / side[whole, 1] - rest[whole, 0] / rest[whole, 1])
+        extreme, used = extreme + int((moved >= observed).sum()), used + int(whole.sum())
+    return (extreme + 1) / (used + 1)
+
+
 def holm(values: Sequence[float]) -> list[float]:
     """P values of one family -> adjusted p values, in the same order. Source: Holm (1979)."""
     adjusted = [0.0] * len(values)
@@ -85,6 +121,20 @@ def bootstrap_ratio(num: Floats, den: Floats, *, seed: int = 0, draws: int = 10_
         ratios.append(sums[kept, 0] / sums[kept, 1])
     low, high = np.quantile(np.concatenate(ratios), [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high))
+
+
+def paired_ends(num: Floats, den: Floats, *, seed: int = 0) -> Interval | None:
+    """95 % interval of a mean of differences in [-1, 1]: the bootstrap, and where no unit differs from another, more.
+
+    Then every resample is the same, yet others could differ: of ``n`` alike, a share of up to 1 - .025^(1/n) is not
+    (Clopper-Pearson of 0 of n), and may lie anywhere in [-1, 1].
+    """
+    found = bootstrap_ratio(num, den, seed=seed)
+    if found is None or found.high - found.low > 1e-12:
+        return found
+    value, other = found.low, clopper_pearson(0, len(num))
+    assert other is not None, "there are units"
+    return Interval(value - other.high * (1 + value), value + other.high * (1 - value))
 
 
 def mcnemar(b: int, c: int) -> float | None:

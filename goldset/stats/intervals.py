@@ -126,11 +126,47 @@ def mover(shares: Floats, weights: Floats, counts: Floats, *, level: float = LEV
     return Interval(total - math.sqrt(low_gap), total + math.sqrt(high_gap))
 
 
-def unpaired_difference(p1: float, n1: int, p2: float, n2: int, *, level: float = LEVEL) -> tuple[float, Interval]:
-    """(standard error, Wald interval) of p1 - p2 from two different samples of questions (STATISTICS 9)."""
-    se = math.sqrt(p1 * (1 - p1) / n1 + p2 * (1 - p2) / n2)
-    half = z_value(level) * se
-    return se, Interval(p1 - p2 - half, p1 - p2 + half)
+@dataclass(frozen=True)
+class Moments:
+    """Numerators and denominators of many units: their number, means, and centred sums of squares and products.
+
+    All that a ratio's interval needs, so that units may come part by part. Source: Chan, Golub and LeVeque (1983).
+    """
+
+    units: int
+    num: float
+    den: float
+    nn: float
+    nd: float
+    dd: float
+
+    @classmethod
+    def of(cls, num: Floats, den: Floats) -> Moments:
+        """One entry a unit."""
+        if not len(num):
+            return cls(0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        a, b = float(num.mean()), float(den.mean())
+        num, den = num - a, den - b
+        # Sums in pairs: as exact as wanted, and no thread is started for them.
+        return cls(len(num), a, b, float((num * num).sum()), float((num * den).sum()), float((den * den).sum()))
+
+    def joined(self, other: Moments) -> Moments:
+        """The units of both."""
+        total = self.units + other.units
+        if not total:
+            return self
+        a, b = other.num - self.num, other.den - self.den
+        share, cross = other.units / total, self.units * other.units / total
+        return Moments(total, self.num + a * share, self.den + b * share, self.nn + other.nn + a * a * cross,
+                       self.nd + other.nd + a * b * cross, self.dd + other.dd + b * b * cross)
+
+    def ratio(self) -> Estimate:
+        """What ``ratio`` says of all the units."""
+        if not self.units or self.den <= 0:
+            return Estimate(None, None, "none", self.units, moments=self)
+        raw = self.num / self.den
+        square = self.nn - 2 * raw * self.nd + raw * raw * self.dd
+        return _estimate(raw, self.units, max(square, 0.0), self.den * self.units, self)
 
 
 @dataclass(frozen=True)
@@ -148,6 +184,7 @@ class Estimate:
     se: float | None = None
     n_eff: float | None = None
     clipped: bool = False
+    moments: Moments | None = None
 
 
 def ratio(num: Floats, den: Floats, *, weight: Floats | None = None, cluster: npt.NDArray[np.int64] | None = None,
@@ -175,27 +212,57 @@ def ratio(num: Floats, den: Floats, *, weight: Floats | None = None, cluster: np
     else:
         codes = np.unique(cluster[counted], return_inverse=True)[1]
         units = int(codes.max()) + 1 if len(codes) else 0
+    whole, part = (num, den) if cluster is None else (np.bincount(codes, num), np.bincount(codes, den))
+    moments = Moments.of(whole.astype(np.float64), part.astype(np.float64))
     if units == 0 or total <= 0:
-        return Estimate(None, None, "none", units)
+        return Estimate(None, None, "none", units, moments=moments)
     raw = float(num.sum()) / total
+    residual: Floats = num - raw * den
+    if cluster is not None:
+        residual = np.bincount(codes, residual).astype(np.float64)
+    return _estimate(raw, units, float(np.dot(residual, residual)), total, moments, extra_variance, level)
+
+
+def _estimate(raw: float, units: int, square: float, total: float, moments: Moments, extra_variance: float = 0.0,
+              level: float = LEVEL) -> Estimate:
+    """Ratio, units, sum of their squared residuals, sum of denominators -> value and interval."""
     value = min(1.0, max(0.0, raw))
     # Sums of fractions such as 1/3 + 2/3 may miss 1 by the last bit; the edge has its own interval.
     value = 1.0 if value > 1 - 1e-12 else 0.0 if value < 1e-12 else value
     clipped = not -1e-9 <= raw <= 1 + 1e-9
     if units < 2:
-        return Estimate(value, None, "none: one unit", units, clipped=clipped)
-    residual: Floats = num - raw * den
-    if cluster is not None:
-        residual = np.bincount(codes, residual).astype(np.float64)
-    variance = units / (units - 1) * float(np.dot(residual, residual)) / total**2 + extra_variance
+        return Estimate(value, None, "none: one unit", units, clipped=clipped, moments=moments)
+    variance = units / (units - 1) * square / total**2 + extra_variance
     se = math.sqrt(variance)
     if value in (0.0, 1.0) or variance < 1e-18:
         exact = clopper_pearson(round(value * units), units, level=level)
-        return Estimate(value, exact, "clopper_pearson", units, se, None, clipped)
+        return Estimate(value, exact, "clopper_pearson", units, se, None, clipped, moments)
     n_eff = value * (1 - value) / variance * (z_value(level) / t_value(units - 1, level)) ** 2
-    return Estimate(value, wilson(value, n_eff, level=level), "wilson_n_eff", units, se, n_eff, clipped)
+    return Estimate(value, wilson(value, n_eff, level=level), "wilson_n_eff", units, se, n_eff, clipped, moments)
 
 
 def kish(weights: Floats) -> float:
     """Effective number of questions under unequal weights: (sum f)^2 / sum f^2 (STATISTICS 3.4)."""
     return float(weights.sum() ** 2 / np.dot(weights, weights))
+
+
+def difference(new: Estimate, old: Estimate, *, covariance: float = 0.0) -> tuple[float, Interval] | None:
+    """(standard error, interval) of ``new`` minus ``old``, two estimates that share some of their units, or none.
+
+    se^2 = V_new + V_old - 2 covariance. The interval recovers the variances from the ends of the two (MOVER, Zou and
+    Donner 2008, with their correlation), so that it has a width at the edge too. Simulated at 20 to 180 questions: it
+    holds the truth in 94 % or more; value and standard error alone in as few as 19 %, where most recalls are 1.
+    None where either has no interval.
+    """
+    if new.value is None or old.value is None or new.interval is None or old.interval is None:
+        return None
+    v_new, v_old = (new.se or 0.0) ** 2, (old.se or 0.0) ** 2
+    r = covariance / math.sqrt(v_new * v_old) if v_new > 0 and v_old > 0 else 0.0
+
+    def reach(one: float, other: float) -> float:
+        return math.sqrt(max(one**2 + other**2 - 2 * r * one * other, 0.0))
+
+    d = new.value - old.value
+    return math.sqrt(max(v_new + v_old - 2 * covariance, 0.0)), Interval(
+        d - reach(new.value - new.interval.low, old.interval.high - old.value),
+        d + reach(new.interval.high - new.value, old.value - old.interval.low))

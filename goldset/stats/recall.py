@@ -6,12 +6,12 @@ rejections: number of its question, weight 1 / inclusion probability, and x = 1 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from goldset.stats.intervals import Floats
+from goldset.stats.intervals import Estimate, Floats, Interval
 
 UNRELIABLE_BELOW = 0.8
 """Completeness below which the linearised macro estimate over-corrects."""
@@ -29,6 +29,10 @@ class Finds:
     def none(cls) -> Finds:
         """Nothing was found, or nothing was sampled."""
         return cls(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+
+    def __add__(self, other: Finds) -> Finds:
+        """Both together."""
+        return Finds(np.r_[self.question, other.question], np.r_[self.weight, other.weight], np.r_[self.x, other.x])
 
 
 @dataclass(frozen=True)
@@ -102,3 +106,34 @@ def unseen_variance(delivered: Floats, gold: Floats, den: Floats, *, theta: floa
     each = flat if micro else np.where(gold > 0, ((1 - share) ** 2 + share**2) / (2 * (gold + 1) ** 2), flat)
     each = np.where(read_in_full, 0.0, each)
     return 0.75 * (rejections / sampled) ** 2 * float(each.mean()) / float(den.sum()) ** 2
+
+
+def unseen_below_variance(draws: Floats, den: Floats, *, theta: float, read: Floats, found: Floats,
+                          weight: Floats) -> float:
+    """Variance of gold outside the pool that the deep probe did not show, in its strata without a find.
+
+    One Jeffreys half-event is split over the strata by what people read, c = 0.5 read / all read (STATISTICS 2.3);
+    unseen gold of a stratum is weight x Gamma(c), with second moment c (1 + c) weight^2 (0.75 weight^2 for one stratum,
+    as in 3.2). It moves the denominator only, by its question's draws: e = (theta draws)^2, V = moment mean(e) /
+    (sum den)^2.
+
+    Args:
+        draws: of each labelled question.
+        den: denominator of each, draws in it.
+        theta: the estimate.
+        read: pairs that people read, a stratum each.
+        found: of them, relevant.
+        weight: what a pair that was read stands for.
+    """
+    if not len(draws) or not read.sum():
+        return 0.0
+    share = 0.5 * read / read.sum()
+    moment = float(np.sum(np.where(found > 0, 0.0, share * (1 + share) * weight**2)))
+    return moment * float(np.mean((theta * draws) ** 2)) / float(den.sum()) ** 2
+
+
+def one_sided(estimate: Estimate, lower: Estimate) -> Estimate:
+    """An estimate with the lower end of another: for a part of the variance that can only lower it."""
+    if estimate.interval is None or lower.interval is None:
+        return estimate
+    return replace(estimate, interval=Interval(lower.interval.low, estimate.interval.high))

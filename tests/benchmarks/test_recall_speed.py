@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.benchmarks import recall_speed
+from tests.benchmarks import recall_speed, recall_stream
 
 SCRIPT = Path(__file__).with_name("recall_speed.py")
 
@@ -23,3 +23,16 @@ def test_all_three_tools_find_the_same_recall(tmp_path: Path) -> None:
               for tool, command in commands.items()}
     assert 0.05 < values["pytrec-eval"] < 1
     assert max(values.values()) - min(values.values()) < 1e-3
+
+
+def test_a_million_questions_or_none() -> None:
+    done = subprocess.run([sys.executable, str(SCRIPT.with_name("recall_stream.py")), "--questions", "999999"],
+                          capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "1,000,000 or more" in done.stderr
+
+
+def test_the_planted_recall_is_found(tmp_path: Path) -> None:
+    _, _, found, planted = recall_stream.measure(tmp_path / "files", 300)
+    assert 0.2 < planted < 0.3  # half of the first gold, none of the second
+    assert abs(found - planted) < 1e-9

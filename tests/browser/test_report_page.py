@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from goldset.audit import Context, audit_context, figures, worst_questions
+from goldset.pipeline.curves import curves_of
 from goldset.report import render_html
 from tests.audit.conftest import build_run, build_set
 
@@ -35,8 +36,10 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("report") / "report.html"
     steps = [{"what": "the old headline", "k": 20, "value": 1.0, "low": 0.9, "high": 1.0, "n": QUESTIONS}]
     path.write_text(render_html("a set", audit_context(context), worst=worst_questions(context),
-                                bars=figures(context), supersedes={"set": "old", "verdicts": {"leakage": "fail"},
-                                                                              "steps": steps}), encoding="utf-8")
+                                bars=figures(context),
+                                supersedes={"set": "old", "verdicts": {"leakage": "fail"}, "steps": steps},
+                                curves=curves_of(context.labelled, runs, served_k=5, evaluated_k=20)),
+                    encoding="utf-8")
     return path
 
 
@@ -78,7 +81,7 @@ def test_it_reads_the_same_without_scripts_and_on_paper(page: Path, browser: Bro
     tab.goto(page.as_uri())
     text = tab.locator("main").inner_text()
     for part in ("Can this number be believed?", "Next step", "Look at these first", "counted at 20, never served at 5",
-                 "Before and after"):
+                 "Before and after", "Recall against k", "At 20, evaluated: production 1.000"):
         assert part in text
     assert len(tab.pdf()) > 10_000
     context.close()

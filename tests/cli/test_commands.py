@@ -274,7 +274,9 @@ def test_audit_writes_a_page(goldset: Goldset, beir: Path, tmp_path: Path) -> No
     read, written = done.err.splitlines()
     assert read.startswith(f"read {beir}")
     assert written == f"report: {page}"
-    assert "http" not in page.read_text(encoding="utf-8").split("<body", 1)[0]  # nothing is fetched
+    text = page.read_text(encoding="utf-8")
+    assert "http" not in text.split("<body", 1)[0]  # nothing is fetched
+    assert "At 5, served: good 1.000 (0.884 to 1.000)." in text  # the curve, in words; Clopper-Pearson of 30 of 30
 
 
 def test_audit_takes_the_log_as_reference(goldset: Goldset, beir: Path, tmp_path: Path) -> None:

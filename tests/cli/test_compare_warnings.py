@@ -66,3 +66,35 @@ def test_unlike_chunkings_at_the_same_k_stand_in_the_verdict_line(goldset: Golds
     assert document["warnings"][0].startswith("the systems serve ")
     assert "; but the systems serve" in goldset(*asked, "--chunks", f"b={tmp_path / 'whole.jsonl'}").out
     assert "no --run is called 'c'" in goldset(*asked, "--chunks", f"c={tmp_path / 'whole.jsonl'}").complaint
+
+
+def test_two_versions_with_an_overlapping_panel(goldset: Goldset, beir: Path, tmp_path: Path) -> None:
+    # The older panel has questions 0 to 19, the newer 10 to 29; all are found at rank 1 by good, at 3 by bad.
+    for name, kept in (("old", range(20)), ("new", range(10, 30))):
+        shutil.copytree(beir, tmp_path / name)
+        (qrels,) = (tmp_path / name / "qrels").iterdir()
+        head, *rows = qrels.read_text().splitlines()
+        qrels.write_text("\n".join([head, *(row for row in rows if int(row.split("\t")[0][1:]) in kept)]) + "\n")
+    asked = ["compare", tmp_path / "new", "--earlier", tmp_path / "old", "--k", "1"]
+    both = [*asked, "--run", f"july={beir / 'bad.run'}", "--run", f"august={beir / 'good.run'}"]
+    done = goldset(*both)
+    assert (done.code, done.out.splitlines()) == (0, [
+        # 0 of 20 and 20 of 20, whatever the overlap: Clopper-Pearson of each (STATISTICS 13, 20), joined.
+        "recall@1 of july on old: 0.000, 20 questions; of august on new: 1.000, 20 questions",
+        "difference: 1.000 (0.762 to 1.000), p < 0.001",  # 1 - sqrt(2) x .168433
+        "  the 10 questions in both, paired: 1.000 (0.383 to 1.000), p = 0.002",  # 1 - 2 x .308497, 2 / 2^10
+        "  the rest, unpaired (10 and 10 questions): 1.000 (0.564 to 1.000)",
+        "smallest difference these versions can show: 0.340",
+        "verdict: august on new is better"])
+    document = json.loads(goldset(*both, "--json").out)
+    assert (document["schema"], document["n_both"]) == ("goldset.compare/1", 10)
+    # One run is measured on both.
+    alone = goldset(*asked, "--run", f"s={beir / 'good.run'}")
+    assert alone.code == 0
+    assert "of s on old: 1.000" in alone.out
+    assert "verdict: no difference shown" in alone.out
+    # Other questions are no version of the set; one run without --earlier is none too few.
+    (qrels,) = (tmp_path / "old" / "qrels").iterdir()
+    qrels.write_text(qrels.read_text().replace("q", "z").replace("zuery", "query"))
+    assert goldset(*both).code == 3
+    assert goldset("compare", beir, "--k", "1", "--run", f"s={beir / 'good.run'}").code == 2

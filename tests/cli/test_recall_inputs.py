@@ -78,3 +78,22 @@ def test_the_text_warns_of_ceiling_ties_and_unjudged(goldset: Goldset, beir: Pat
     assert float(rows["recall@2"]) == 0.0
     assert float(rows["recall_ties_low@2"]) == 0.0
     assert float(rows["recall_ties_high@2"]) == pytest.approx(29 / 30, abs=1e-3)
+
+
+def test_large_files_are_read_in_parts_and_say_the_same(goldset: Goldset, beir: Path, tmp_path: Path,
+                                                        monkeypatch: pytest.MonkeyPatch) -> None:
+    (qrels,) = (beir / "qrels").iterdir()
+    asked = ["recall", "--qrels", qrels, "--run", f"bad={beir / 'bad.run'}", "--run", f"good={beir / 'good.run'}",
+             "--k", "1,3", "--min", "0.9"]
+    whole = goldset(*asked, "--json")
+    monkeypatch.setattr("goldset.cli.recall.LARGE", 10)
+    parts = goldset(*asked, "--json")
+    assert (parts.code, json.loads(parts.out)) == (whole.code, json.loads(whole.out))
+    assert "the files are large: their questions are read in parts" in parts.err
+    # What only a look at the whole can settle is read at once after all, and refused with its line.
+    twice = tmp_path / "twice.run"
+    twice.write_text((beir / "bad.run").read_text() + (beir / "bad.run").read_text().splitlines()[0] + "\n")
+    done = goldset("recall", "--qrels", qrels, "--run", f"s={twice}", "--k", "1")
+    assert done.code == 3
+    assert "stands in line 1 already" in done.complaint
+    assert "all is read at once" in done.err

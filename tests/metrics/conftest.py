@@ -30,12 +30,13 @@ def make_set() -> Maker:
               facets: Mapping[tuple[str, str], str] | None = None,
               questions: Mapping[str, Mapping[str, Any]] | None = None, kind: str = "beir",
               manifest: Mapping[str, Any] | None = None, corpus: Corpus | None = None,
-              evidence: Mapping[tuple[str, str], list[dict[str, int]]] | None = None) -> LabelledSet:
-        weight, facet, found = weights or {}, facets or {}, evidence or {}
+              evidence: Mapping[tuple[str, str], list[dict[str, int]]] | None = None,
+              strata: Mapping[tuple[str, str], str] | None = None) -> LabelledSet:
+        weight, facet, found, stratum = weights or {}, facets or {}, evidence or {}, strata or {}
         flat = [(q, s, relevant) for q, spans in pairs.items() for s, relevant in spans.items()]
         judgments = from_rows("judgments", [
             {"question_id": q, "span_id": s, "relevant": relevant, "grade": None, "basis": "human",
-             "inclusion_prob": 1 / weight.get((q, s), 1.0), "stratum": None, "label_ids": []}
+             "inclusion_prob": 1 / weight.get((q, s), 1.0), "stratum": stratum.get((q, s)), "label_ids": []}
             for q, s, relevant in flat])
         gold = from_rows("gold", [
             {"question_id": q, "span_id": s, "evidence": found.get((q, s), []), "evidence_source": None,

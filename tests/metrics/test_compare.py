@@ -54,6 +54,10 @@ def test_sd_and_what_can_be_detected(make_set: Maker, make_run: RunMaker) -> Non
     found = compare(*_pair(make_set, make_run, 2, 0, 2), 1)
     assert found["sd"] == pytest.approx((1 / 3) ** 0.5)
     assert found["detectable"] == pytest.approx(2.8016 * (1 / 3) ** 0.5 / 2, abs=1e-4)
+    # Where all are alike, no sd is seen, and no smallest difference can be named.
+    alike = compare(*_pair(make_set, make_run, 0, 0, 4), 1)
+    assert (alike["sd"], alike["detectable"]) == (0.0, None)
+    assert alike["low"] < alike["high"]
 
 
 def test_same_numbers_whatever_the_row_order(make_set: Maker, make_run: RunMaker) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -61,8 +62,7 @@ def test_near_duplicates_are_one_unit(make_set: Maker, make_run: RunMaker) -> No
     table = labelled.questions
     assert table is not None
     place = table.schema.get_field_index("cluster_id")
-    told = LabelledSet(**{**labelled.__dict__, "questions": table.set_column(
-        place, table.schema.field(place), table.column("language"))})
+    told = replace(labelled, questions=table.set_column(place, table.schema.field(place), table.column("language")))
     assert slice_differences(told, {"s": run}, ks=[1], by=["language"])[0]["p"] == 1.0
 
 

@@ -185,4 +185,5 @@ def test_published_folder_is_readable_by_others(harbour: Harbour) -> None:
     assert [row[1:] for row in weights if row[0] == question_id(golden.MUZZLE)] == [["dogs", "2.2"]]
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert "harbour/v1" in page
+    assert "Recall against k with its 95 % band, harbour/v1:" in page
 

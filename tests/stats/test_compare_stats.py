@@ -13,6 +13,7 @@ from goldset.stats.compare import (
     detectable,
     half_width,
     mcnemar,
+    paired_ends,
     questions_for_width,
     questions_to_detect,
     sign_flip,
@@ -76,3 +77,13 @@ def test_bootstrap_is_seeded_and_like_resampling_questions() -> None:
     plain = np.quantile(values[picks].mean(axis=1), [0.025, 0.975])
     assert found == pytest.approx(tuple(plain), abs=0.02)
     assert bootstrap_ratio(np.array([1.0]), np.ones(1)) is None
+
+
+@pytest.mark.parametrize(("value", "low", "high"), [(0.0, -0.168433, 0.168433), (1.0, 1 - 2 * 0.168433, 1.0),
+                                                    (-0.5, -0.5 - 0.168433 / 2, -0.5 + 1.5 * 0.168433)])
+def test_twenty_equal_differences_are_no_certainty(value: float, low: float, high: float) -> None:
+    # Up to .168433 of all may differ from 20 alike (Clopper-Pearson of 0 of 20), by as much as the range allows.
+    assert paired_ends(np.full(20, value), np.ones(20)) == pytest.approx((low, high), abs=1e-6)
+    unlike = np.array([value] * 19 + [0.25])
+    assert paired_ends(unlike, np.ones(20)) == bootstrap_ratio(unlike, np.ones(20))
+    assert paired_ends(np.array([value]), np.ones(1)) is None

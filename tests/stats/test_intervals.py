@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,14 +13,15 @@ from statsmodels.stats.proportion import proportion_confint
 
 from goldset.stats.compare import DETECT
 from goldset.stats.intervals import (
+    Estimate,
     clopper_lower,
     clopper_pearson,
     clopper_upper,
+    difference,
     kish,
     ratio,
     t_interval,
     t_value,
-    unpaired_difference,
     wilson,
     z_value,
 )
@@ -119,9 +122,42 @@ def test_copies_in_a_cluster_add_nothing() -> None:
 
 
 def test_unpaired_difference() -> None:
-    se, interval = unpaired_difference(0.94, 180, 0.79, 180)
+    # STATISTICS 13, 31: .94 and .79 of 180 questions each.
+    old, new = (Estimate(p, wilson(p, 180), "", 180, math.sqrt(p * (1 - p) / 180)) for p in (0.94, 0.79))
+    found = difference(old, new)
+    assert found is not None
+    se, interval = found
     assert se == pytest.approx(0.035143, abs=1e-6)
-    assert interval == pytest.approx((0.081122, 0.218878), abs=1e-6)
+    assert (0.15 - 1.959964 * se, 0.15 + 1.959964 * se) == pytest.approx((0.081122, 0.218878), abs=1e-6)
+    # Ours is Newcombe's, from the two Wilson intervals .895267-.966345 and .724752-.843129: a shade wider.
+    assert interval == pytest.approx((0.15 - math.hypot(0.94 - 0.895267, 0.843129 - 0.79),
+                                      0.15 + math.hypot(0.966345 - 0.94, 0.79 - 0.724752)), abs=1e-5)
+    assert difference(Estimate(None, None, "none", 0), new) is None
+
+
+@pytest.mark.parametrize(("n", "shared"), [(20, 0), (20, 16), (20, 20), (50, 40), (50, 50)])
+@pytest.mark.parametrize(("at", "step", "kept"), [(1.2, 0.4, 0.7), (2.2, 0.2, 0.9), (0.3, 0.0, 0.5)])
+def test_difference_of_two_panels_holds_the_truth(n: int, shared: int, at: float, step: float, kept: float) -> None:
+    """Probit questions of sd .9 with one gold; the newer system repeats a share ``kept`` of the older's results.
+
+    Mean recall is Phi(at / sqrt(1 + .81)), of new draws Phi((at + step) / sqrt(1.81)).
+    """
+    draw, size = np.random.default_rng(11), 2 * n - shared
+    truth = (1 - kept) * float(np.diff(special.ndtr(np.array([at, at + step]) / math.sqrt(1.81)))[0])
+    held = by_error = 0
+    for _ in range(200):
+        latent = 0.9 * draw.normal(size=size)
+        a = (latent + draw.normal(size=size) < at).astype(float)
+        b = np.where(draw.random(size) < kept, a, (latent + draw.normal(size=size) < at + step).astype(float))
+        a, b = a[:n], b[size - n :]
+        covariance = float((a - a.mean())[n - shared :] @ (b - b.mean())[:shared]) / n / (n - 1)
+        found = difference(ratio(b, np.ones(n)), ratio(a, np.ones(n)), covariance=covariance)
+        assert found is not None
+        held += found[1].low <= truth <= found[1].high
+        by_error += abs(b.mean() - a.mean() - truth) <= 1.96 * found[0]
+    assert held >= 182  # 91 %: two standard errors below 94 %
+    if (n, shared, kept) == (20, 20, 0.9):
+        assert by_error < 100  # value and standard error alone hold it in less than half
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 3)), min_size=2, max_size=30))

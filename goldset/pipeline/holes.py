@@ -1,0 +1,163 @@
+"""Holes: what runs serve and nobody judged -> items for people, in the review of the rebuild they belong to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from goldset.config import Config
+from goldset.errors import UsageError
+from goldset.formats.sets import LabelledSet
+from goldset.pipeline.carry import known
+from goldset.pipeline.people import campaign_of, open_review, store_of
+from goldset.pipeline.runner import Artifacts, finished
+from goldset.schemas import HOLE
+from goldset.stats.sampling import SAMPLED_REASONS
+from goldset.store import Workspace
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Holes:
+    """What became of the served passages that nobody judged.
+
+    Attributes:
+        systems: whose served lists were looked at.
+        new: passages put before people now.
+        carried: of them, answered at once by what people had said for another reason.
+        waiting: passages that were asked before and still wait.
+        undecided: passages of which people said that they cannot tell; they are not asked again.
+        unknown: served chunks that the version does not know, so that nobody can be shown them.
+        open: items that wait for people in this review now.
+    """
+
+    systems: list[str]
+    new: int
+    carried: int
+    waiting: int
+    undecided: int
+    unknown: int
+    open: int
+
+    def as_json(self) -> dict[str, Any]:
+        """The key ``queue`` of goldset.recall/1."""
+        return asdict(self)
+
+    def text(self, config_file: str) -> str:
+        """What happened, and the next step."""
+        who = " and ".join(filter(None, [", ".join(self.systems[:-1]), self.systems[-1]]))
+        lines = [f"queue: {self.new - self.carried:,} passages that {who} "
+                 f"{'serves' if len(self.systems) == 1 else 'serve'} and nobody judged are put before people"
+                 + (f"; {self.waiting:,} more were asked before and wait" if self.waiting else "")
+                 + (f"; {self.carried:,} that were read as a sample count for themselves from now on" if self.carried
+                    else "")]
+        if self.undecided:
+            lines.append(f"queue: {self.undecided:,} stay unjudged: people read them and cannot tell")
+        if self.unknown:
+            lines.append(f"queue: {self.unknown:,} served chunks stay unjudged: the version does not hold them")
+        lines.append(f"queue: {self.open:,} items wait; goldset review serve -c {config_file}, then goldset publish -c "
+                     f"{config_file}, then score the new version" if self.open else
+                     f"queue: nothing waits for people; goldset publish -c {config_file} makes the next version")
+        return "\n".join(lines)
+
+
+def queue_holes(config: Config, labelled: LabelledSet, runs: Mapping[str, pa.Table], *, ks: Sequence[int],
+                budget: int | None = None) -> Holes:
+    """A version, runs, the served cut -> items of the rebuild that the version came from.
+
+    Every passage within the cut that is not known with certainty is asked, so that all of them have probability 1 at
+    publication: also those that stand in the sample of the rejections, whose answers are carried. What a chunk
+    delivers is what it would have brought into the pool. Asking again changes nothing.
+
+    Raises:
+        UsageError: not a version that this configuration's last rebuild made.
+    """
+    artifacts = finished(config)
+    _check(config, labelled, artifacts)
+    served = _served(labelled, runs, ks, budget)
+    asked = _pairs_served(served, artifacts)
+    with Workspace(config.workspace).open().lock("recall --queue"):
+        before = open_review(config, artifacts)["reasons"].get(HOLE, {"answered": 0})
+        certain, waiting, undecided = _known(config, artifacts)
+        holes = {pair: systems for pair, systems in asked.items() if pair not in certain | waiting}
+        new = _ask(config, artifacts, holes)
+        after = open_review(config, artifacts)
+    carried = after["reasons"].get(HOLE, {"answered": 0})["answered"] - before["answered"]
+    links = artifacts.table("span_links").column("chunk_id")
+    unknown = served.filter(pc.invert(pc.is_in(served.column("chunk_id"), value_set=links.combine_chunks())))
+    return Holes(sorted(runs), new, carried, len(waiting & set(asked)), len(undecided & set(asked)), len(unknown),
+                 after["open"])
+
+
+def _check(config: Config, labelled: LabelledSet, artifacts: Artifacts) -> None:
+    if labelled.kind != "published":
+        raise UsageError(f"--queue: {labelled.label} is not a published version, so no review belongs to it; "
+                         "'goldset audit SET --run NAME=FILE --probe DIR' puts a sample of its unjudged results before "
+                         "people")
+    made = labelled.manifest.get("artifacts", {}).get("queue")
+    if labelled.name != config.project.name or made != artifacts.refs["queue"].key:
+        raise UsageError(f"--queue: {labelled.label} was not made by the last rebuild of '{config.project.name}' in "
+                         f"{config.workspace}; name the configuration it was published from, or publish that rebuild "
+                         "and score its version")
+
+
+def _served(labelled: LabelledSet, runs: Mapping[str, pa.Table], ks: Sequence[int], budget: int | None) -> pa.Table:
+    """The runs cut at the largest k, else at the budget; questions of the version only."""
+    from goldset.metrics import cut_by_words
+
+    parts = []
+    for name, run in runs.items():
+        if ks:
+            part = run.filter(pc.less_equal(run.column("rank"), max(ks)))
+        else:
+            assert budget is not None, "recall has a cutoff or a budget"
+            part = cut_by_words(labelled, run, budget)
+        parts.append(part.set_column(part.schema.get_field_index("system"), part.schema.field("system"),
+                                     pa.repeat(pa.scalar(name), len(part))))
+    served = pa.concat_tables(parts)
+    assert labelled.questions is not None, "a published version has its questions"
+    return served.filter(pc.is_in(served.column("question_id"), value_set=labelled.questions.column("question_id")))
+
+
+def _pairs_served(served: pa.Table, artifacts: Artifacts) -> dict[Pair, list[str]]:
+    """Pairs that the served chunks bring in, with the systems that serve them."""
+    from goldset.pool import pool_candidates
+
+    found = pool_candidates(run=served, spans=artifacts.table("spans"), links=artifacts.table("span_links"),
+                            depth=max(served.column("rank").to_pylist(), default=1)).candidates
+    columns = (found.column(name).to_pylist() for name in ("question_id", "span_id", "systems"))
+    return {(question, span): systems for question, span, systems in zip(*columns, strict=True)}
+
+
+def _known(config: Config, artifacts: Artifacts) -> tuple[set[Pair], set[Pair], set[Pair]]:
+    """Pairs that people decided with certainty, that wait to be, and of which they cannot tell (certain or not)."""
+    from goldset.pipeline.deep import chances_of
+    from goldset.review import resolve
+
+    store = store_of(config, artifacts)
+    queue, labels = store.queue(), store.labels()
+    decisions = resolve(queue=queue, labels=labels)
+    before = known(config, artifacts, queue=queue, labels=labels)
+    chances = {(row["question_id"], row["span_id"]): row["inclusion_prob"]
+               for row in chances_of(config, artifacts, queue, decisions, before).to_pylist()}
+    status = {(row["question_id"], row["span_id"]): row["status"] for row in decisions.to_pylist()}
+    certain = {pair for pair, chance in chances.items() if chance >= 1}
+    in_full = queue.filter(pc.invert(pc.is_in(queue.column("reason"), pa.array(SAMPLED_REASONS))))
+    asked = zip(in_full.column("question_id").to_pylist(), in_full.column("span_id").to_pylist(), strict=True)
+    return (certain, {pair for pair in asked if status[pair] == "open"},
+            {pair for pair, state in status.items() if state == "cant_tell"})
+
+
+def _ask(config: Config, artifacts: Artifacts, holes: Mapping[Pair, Iterable[str]]) -> int:
+    from goldset.review import ask
+    from goldset.review.queue import Wanted, permanent_number
+
+    seed = config.project.seed
+    wanted = [Wanted(*pair, HOLE, f"{HOLE} {'+'.join(systems)}", len(holes), permanent_number(seed, pair))
+              for pair, systems in sorted(holes.items())]
+    return ask(store_of(config, artifacts), wanted, campaign=campaign_of(artifacts), seed=seed)
