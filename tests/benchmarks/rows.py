@@ -126,7 +126,7 @@ def arguments(about: str | None, *, least: int, unit: str) -> argparse.ArgumentP
 
     def enough(text: str) -> int:
         if not text.isdigit() or int(text) < least:
-            raise argparse.ArgumentTypeError(f"{text} {unit}: {least:,} or more; a ratio at a smaller size says nothing")
+            raise argparse.ArgumentTypeError(f"{text} {unit}: {least:,} or more; smaller sizes say nothing")
         return int(text)
 
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
