@@ -61,6 +61,8 @@ class PoolConfig(Section):
     """The pool of what all systems return."""
 
     depth: int = Field(50, description="top results of each system that enter the pool", ge=1)
+    shard_chunks: int = Field(250_000, description="chunks that bm25 and dense index and search at a time, which "
+                              "bounds memory; the results are the same", ge=1)
 
 
 class ReviewConfig(Section):
