@@ -1,0 +1,118 @@
+"""What lies outside the pool: by hand, and in a model whose truth is known."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from goldset.metrics.outside import NOT_KNOWN, outside_the_pool, pool_ranks, sentence
+from goldset.metrics.results import NEVER
+from goldset.schemas import from_rows
+from goldset.stats.pooling import chapman
+
+FAMILIES = {"bm25": "lexical", "dense": "minilm", "hybrid": "lexical+minilm"}
+
+
+def _gold(*rows: tuple[str, str, str]) -> Any:
+    return from_rows("gold", [{"question_id": question, "span_id": span, "evidence": [], "evidence_source": None,
+                               "facet": None, "weight": 1.0, "twin_group": twin} for question, span, twin in rows])
+
+
+def _candidates(*rows: tuple[str, str, dict[str, int]]) -> Any:
+    return from_rows("candidates", [
+        {"question_id": question, "span_id": span, "systems": sorted(ranks), "families": ["x"],
+         "best_ranks": [{"system": system, "rank": rank} for system, rank in sorted(ranks.items())]}
+        for question, span, ranks in rows])
+
+
+def _ranks(**systems: list[int]) -> dict[str, Any]:
+    return {system: np.array([rank or NEVER for rank in ranks]) for system, ranks in systems.items()}
+
+
+def test_gold_is_found_in_the_pool_under_its_twin_group() -> None:
+    gold = _gold(("q1", "s1", "s1"), ("q1", "s9", "s3"), ("q2", "s1", "s1"))
+    candidates = _candidates(("q1", "s1", {"bm25": 4}), ("q1", "s3", {"bm25": 9, "dense": 2}),
+                             ("q2", "s7", {"dense": 1}))
+    found = pool_ranks(gold, candidates)
+    assert {system: ranks.tolist() for system, ranks in found.items()} == {
+        "bm25": [4, 9, NEVER], "dense": [NEVER, 2, NEVER]}
+
+
+def test_two_families_by_hand() -> None:
+    # Depth 10, near the edge: ranks 6 to 10. 0 is "not returned".
+    ranks = _ranks(bm25=[1, 6, 7, 8, 9, 0, 0, 0, 2, 0], dense=[3, 2, 1, 9, 0, 4, 8, 6, 0, 0])
+    told = outside_the_pool(ranks, FAMILIES, depth=10)
+    # bm25: 6, 7, 8, 9 are near, dense holds three: c = 3.5 / 5 = .7; outside bm25 dense holds three: 3 x .3 / .7.
+    # dense: 9, 8, 6 are near, bm25 holds one: c = 1.5 / 4 = .375; outside dense bm25 holds two: 2 x .625 / .375.
+    one, two = 3 * 0.3 / 0.7, 2 * 0.625 / 0.375
+    assert [(edge.family, edge.systems, edge.gold_outside, edge.near, edge.near_caught) for edge in told.edges] == [
+        ("lexical", ["bm25"], 3, 4, 3), ("minilm", ["dense"], 2, 3, 1)]
+    assert [edge.estimate for edge in told.edges] == pytest.approx([one, two])
+    # The tenth gold stands in no list (somebody searched): it is one of those that the estimate counts.
+    assert (told.gold, told.known, told.reason) == (10, 1, None)
+    assert told.at_least == pytest.approx((one + two) / 2 - 1)
+    # Lists of 6 and 7 that share 4: Chapman 7 x 8 / 5 - 1 = 10.2, of which they hold 9 and the search holds 1.
+    assert told.floor == pytest.approx(0.2)
+    assert told.sentence() == ("Relevant passages outside the pool: at least about 1, beside 10 gold (1 seen from "
+                               "lexical, 3 seen from minilm; 1 that no list returned known already).")
+
+
+def test_a_fused_list_and_a_sister_are_no_further_lists() -> None:
+    ranks = _ranks(bm25=[1, 6, 7, 8, 9, 0, 0, 0, 2, 0], dense=[3, 2, 1, 9, 0, 4, 8, 6, 0, 0])
+    plain = outside_the_pool(ranks, FAMILIES, depth=10)
+    fused = outside_the_pool({**ranks, **_ranks(hybrid=[1, 1, 1, 5, 5, 5, 5, 5, 9, 9])}, FAMILIES, depth=10)
+    assert fused == plain  # the hybrid's own find (the tenth) is known, as the searched one was
+    # A second lexical list is not a second occasion: the family's rank is the better of the two.
+    sister = _ranks(other=[2, 3, 0, 0, 0, 0, 0, 0, 0, 0])
+    both = outside_the_pool({**ranks, **sister}, {**FAMILIES, "other": "lexical"}, depth=10)
+    assert both.edges[0].systems == ["bm25", "other"]
+    assert (both.edges[0].near, both.edges[0].near_caught) == (3, 2)  # the second gold stands at 3 now
+
+
+def test_what_cannot_be_told_is_null_with_its_reason() -> None:
+    near = _ranks(bm25=[6, 1], dense=[1, 6])
+    alone = outside_the_pool({"bm25": near["bm25"]}, FAMILIES, depth=10)
+    assert (alone.at_least, alone.reason, alone.floor) == (None, "one_family", None)
+    assert (alone.edges[0].near, alone.edges[0].estimate) == (1, None)
+    nothing = outside_the_pool(_ranks(bm25=[1, 0], dense=[0, 2]), FAMILIES, depth=10)
+    assert (nothing.at_least, nothing.reason) == (None, "no_gold_near_the_edge")
+    assert outside_the_pool(_ranks(bm25=[], dense=[]), FAMILIES, depth=10).reason == "no_gold"
+    assert outside_the_pool({}, FAMILIES, depth=10).reason == "no_gold"
+    # One list whose edge is empty leaves the other's estimate: c = 1.5 / 2, nothing outside dense but its second.
+    half = outside_the_pool(_ranks(bm25=[6, 1], dense=[1, 0]), FAMILIES, depth=10)
+    assert [edge.estimate for edge in half.edges] == [0.0, None]
+    assert half.at_least == 0
+    for reason, words in NOT_KNOWN.items():
+        assert words in sentence({"at_least": None, "reason": reason})
+
+
+def test_the_boundary_is_nearer_to_the_truth_than_all_gold_is() -> None:
+    """STATISTICS 4's model: log ranks are normal with a latent correlation; 396 relevant, 13.9 % beyond rank 50.
+
+    At .3 about 14.6 lie outside both lists. STATISTICS has .90 of them for the boundary, .43 for Chapman and Chao2.
+    """
+    rng = np.random.default_rng(4)
+    rho, spread = 0.3, 1.8
+    centre = np.log(50) - 1.083 * spread
+    truth, boundary, floor, chao = [], [], [], []
+    for _ in range(300):
+        first = rng.standard_normal(396)
+        second = rho * first + np.sqrt(1 - rho**2) * rng.standard_normal(396)
+        ranks = {name: np.ceil(np.exp(centre + spread * value)).astype(np.int64)
+                 for name, value in (("bm25", first), ("dense", second))}
+        a, b = (ranks[name] <= 50 for name in ("bm25", "dense"))
+        held = a | b  # only what the pool holds can become gold
+        told = outside_the_pool({name: rank[held] for name, rank in ranks.items()}, FAMILIES, depth=50)
+        assert told.at_least is not None
+        assert told.floor == pytest.approx(chapman(int(a.sum()), int(b.sum()), int((a & b).sum())) - held.sum())
+        truth.append(int((~held).sum()))
+        boundary.append(told.at_least)
+        floor.append(told.floor)
+        chao.append((a ^ b).sum() ** 2 / (4 * (a & b).sum()))
+    missing = np.mean(truth)
+    assert missing == pytest.approx(14.6, abs=0.6)  # sd of one draw 3.7, of the mean of 300 .22
+    assert np.mean(floor) / missing < 0.45
+    assert np.mean(chao) / missing < 0.45
+    assert 0.6 < np.mean(boundary) / missing < 1.0  # nearer, and still "at least"
