@@ -106,6 +106,7 @@ def test_the_boundary_is_nearer_to_the_truth_than_all_gold_is() -> None:
         held = a | b  # only what the pool holds can become gold
         told = outside_the_pool({name: rank[held] for name, rank in ranks.items()}, FAMILIES, depth=50)
         assert told.at_least is not None
+        assert told.floor is not None
         assert told.floor == pytest.approx(chapman(int(a.sum()), int(b.sum()), int((a & b).sum())) - held.sum())
         truth.append(int((~held).sum()))
         boundary.append(told.at_least)
