@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import random
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ from hypothesis import strategies as st
 from rank_bm25 import BM25Okapi
 
 from goldset.errors import DataError
-from goldset.lexical import BM25Index, SparseOkapi, index_key, robertson_idf, top_rows
+from goldset.lexical import BM25Index, SparseOkapi, robertson_idf, top_rows
 from goldset.text import tokenize
 
 
@@ -160,53 +159,3 @@ def test_statistics_of_the_leakage_audit() -> None:
     assert scores[0] / (2.2 * (4.557380 + 0.693147)) == pytest.approx(0.394539, abs=1e-6)
     assert (index.tf("rare", "d0000"), index.tf("rare", "d0010"), index.tf("rare", "absent")) == (1, 0, 0)
     assert robertson_idf(1000, 10) == index.robertson_idf("rare")
-
-
-def test_a_saved_index_gives_the_same_bits(tmp_path: Path) -> None:
-    rng = random.Random(3)
-    corpus = [document for _ in range(6) for document in _corpus(rng)]
-    corpus.append(["w0"] * 300)  # a frequency that needs two bytes
-    ids = [f"d{i:04d}" for i in range(len(corpus))]
-    index = BM25Index.build(ids, corpus)
-    index.save(tmp_path / "index")
-    back = BM25Index.load(tmp_path / "index")
-    for query in (["w0"], ["w3", "w1", "w3", "nowhere"], []):
-        assert back.scores(query).tobytes() == index.scores(query).tobytes()
-        assert back.search(query, 7) == index.search(query, 7)
-    assert back.tf("w0", ids[-1]) == 300
-    assert (back.n, back.average_length, back.idf("w1")) == (index.n, index.average_length, index.idf("w1"))
-    assert not back.okapi.weights.data.flags.owndata  # mapped, not read
-
-
-def test_an_empty_index_is_saved_too(tmp_path: Path) -> None:
-    BM25Index.build([], []).save(tmp_path / "index")
-    assert BM25Index.load(tmp_path / "index").search(["x"], 5) == []
-
-
-def test_a_damaged_or_foreign_index_is_refused(tmp_path: Path) -> None:
-    index = BM25Index.build(["a"], [["x"]])
-    index.save(tmp_path / "index")
-    meta = tmp_path / "index" / "meta.json"
-    meta.write_text(meta.read_text().replace("words-casefold", "other"), encoding="utf-8")
-    with pytest.raises(DataError, match="delete it, it is rebuilt"):
-        BM25Index.load(tmp_path / "index")
-    with pytest.raises(DataError, match="not a saved BM25 index"):
-        BM25Index.load(tmp_path / "nothing")
-
-
-def test_the_key_has_all_that_can_change_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
-    def key(ids: list[str], texts: list[str], k1: float = 1.5, b: float = 0.75) -> str:
-        return index_key(ids, texts, k1=k1, b=b)
-
-    base = key(["a", "b"], ["x y", "z"])
-    assert base == key(["a", "b"], ["x y", "z"])
-    others = {
-        key(["a", "c"], ["x y", "z"]),
-        key(["a", "b"], ["x y", "zz"]),
-        key(["a", "b"], ["x", "yz"]),
-        key(["a", "b"], ["x y", "z"], k1=1.2),
-        key(["a", "b"], ["x y", "z"], b=0.5),
-    }
-    monkeypatch.setattr("goldset.lexical.TOKENIZER_VERSION", "another/2")
-    others.add(key(["a", "b"], ["x y", "z"]))
-    assert len(others | {base}) == 7

@@ -20,10 +20,13 @@ from goldset.config.section import Section
 from goldset.config.systems import (
     BM25System,
     DenseSystem,
+    GoldSetSystem,
     HttpSystem,
     HybridSystem,
     PythonSystem,
+    QdrantSystem,
     RunSystem,
+    Service,
     System,
 )
 from goldset.errors import ConfigError, nearest
@@ -31,9 +34,9 @@ from goldset.explain import explain
 
 __all__ = [
     "BM25System", "Budget", "ChunkSource", "ChunkerConfig", "Config", "CorpusConfig", "DenseSystem", "DocumentSource",
-    "HttpSystem", "HybridSystem", "Judge", "JudgeBase", "LogSource", "OpenAIJudge", "PoolConfig", "ProjectConfig",
-    "PythonSystem", "QuestionsConfig", "ReplayJudge", "ReviewConfig", "RunSystem", "ScoringConfig", "Section",
-    "SimilarityJudge", "System", "load_config",
+    "GoldSetSystem", "HttpSystem", "HybridSystem", "Judge", "JudgeBase", "LogSource", "OpenAIJudge", "PoolConfig",
+    "ProjectConfig", "PythonSystem", "QdrantSystem", "QuestionsConfig", "ReplayJudge", "ReviewConfig", "RunSystem",
+    "ScoringConfig", "Section", "Service", "SimilarityJudge", "System", "load_config",
 ]
 
 
@@ -112,11 +115,16 @@ class Config(Section):
                     raise ValueError(f"[systems.{name}] of: no system '{part}'; {nearest(part, self.systems)}")
                 if isinstance(self.systems[part], HybridSystem):
                     raise ValueError(f"[systems.{name}] of: '{part}' is a hybrid itself; name its parts")
+                if isinstance(self.systems[part], GoldSetSystem):
+                    raise ValueError(f"[systems.{name}] of: '{part}' is an old labelled set and ranks nothing")
             if isinstance(system, HybridSystem) and system.weights and len(system.weights) != len(system.of):
                 raise ValueError(f"[systems.{name}] weights: {len(system.weights)} for {len(system.of)} systems")
         if self.scoring.system not in self.systems:
             raise ValueError(f"[scoring] system: no system '{self.scoring.system}'; "
                              f"{nearest(self.scoring.system, self.systems)}")
+        if isinstance(self.systems[self.scoring.system], GoldSetSystem):
+            raise ValueError(f"[scoring] system: '{self.scoring.system}' is an old labelled set and ranks nothing; "
+                             "name the system in production")
         return self
 
     def path(self, value: Path) -> Path:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from goldset.config import Config, DenseSystem, RunSystem, SimilarityJudge
+from goldset.config import BM25System, Config, DenseSystem, RunSystem, SimilarityJudge
 from goldset.errors import DataError
 from goldset.store import Workspace, write_text
 
@@ -161,6 +161,8 @@ def _system_settings(config: Config) -> dict[str, Any]:
     return {"depth": config.pool.depth,
             "systems": {name: system.model_dump(mode="json") for name, system in config.systems.items()},
             "families": {name: config.family(name) for name in config.systems},
+            "tokenizers": {name: system.tokenizer.version for name, system in config.systems.items()
+                           if isinstance(system, BM25System)},
             "encoders": {name: _encoder_settings(config, system) for name, system in config.systems.items()
                          if isinstance(system, DenseSystem)}}
 

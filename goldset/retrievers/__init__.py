@@ -100,6 +100,8 @@ def _simple(name: str, config: Config, corpus: _Corpus) -> Retriever:
             k1=system.k1,
             b=system.b,
             cache=corpus.cache / "bm25",
+            tokenizer=system.tokenizer,
+            most=config.pool.shard_chunks,
             quiet=corpus.quiet,
         )
     if isinstance(system, DenseSystem):
