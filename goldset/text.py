@@ -98,19 +98,12 @@ class Tokenizer:
         if self.stop_words:
             parts.append(f"stop-{self.language}-{content_hash(sorted(self._stopped))[:8]}")
         if self.stem:
-            import Stemmer
-
-            self._stemmer  # noqa: B018 - says what is missing
-            parts.append(f"snowball-{self.language}-{Stemmer.version()}")
+            parts.append(f"snowball-{self.language}-{_snowball().version()}")
         return "+".join(parts)
 
     @cached_property
     def _stemmer(self) -> Any:
-        try:
-            import Stemmer
-        except ModuleNotFoundError as error:
-            raise MissingExtra("stemming", "words") from error
-        return Stemmer.Stemmer(self.language)
+        return _snowball().Stemmer(self.language)
 
     @cached_property
     def _stopped(self) -> frozenset[str]:
@@ -120,6 +113,14 @@ class Tokenizer:
             raise MissingExtra("leaving out stop words", "words") from error
         cut = (tokenize(word) for word in getattr(stopwords, f"STOPWORDS_{STOP_WORDS[self.language or '']}"))
         return frozenset(tokens[0] for tokens in cut if len(tokens) == 1)
+
+
+def _snowball() -> Any:
+    try:
+        import Stemmer
+    except ModuleNotFoundError as error:
+        raise MissingExtra("stemming", "words") from error
+    return Stemmer
 
 
 def count_words(text: str) -> int:

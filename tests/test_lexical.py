@@ -50,6 +50,29 @@ def test_scores_equal_the_library_to_the_bit_where_its_idf_is_positive() -> None
     assert exactly_half > 100
 
 
+def test_any_corpus_in_any_order_equals_the_library_fed_in_the_order_of_the_ids() -> None:
+    met = {"in more than half of the documents": 0, "compared": 0}
+
+    @settings(max_examples=150, deadline=None)
+    @given(st.lists(st.lists(st.sampled_from("aabcdefghijklmnop"), max_size=10), min_size=3, max_size=14),
+           st.lists(st.sampled_from("aabcdefgz"), max_size=7), st.randoms(use_true_random=False))
+    def check(corpus: list[list[str]], query: list[str], rng: random.Random) -> None:
+        if not any(corpus):
+            return
+        library = BM25Okapi(corpus)
+        mixed = [(f"d{number:02d}", words) for number, words in enumerate(corpus)]
+        rng.shuffle(mixed)
+        index = BM25Index.build([name for name, _ in mixed], [words for _, words in mixed])
+        assert index.ids == sorted(index.ids)
+        kept = [term for term in query if library.idf.get(term, 1) > 0]  # the floor is tested apart
+        assert index.scores(kept).tobytes() == library.get_scores(kept).tobytes()
+        met["in more than half of the documents"] += sum(2 * index.df(term) > len(corpus) for term in set(kept))
+        met["compared"] += bool(kept)
+
+    check()
+    assert min(met.values()) > 0
+
+
 def test_a_match_is_above_a_non_match_where_the_library_says_zero_or_less() -> None:
     # "windy" in 2 of 4 documents: ln(2.5) - ln(2.5) = 0. The others, in 1 of 4: ln(3.5/1.5) = .847298,
     # half of that is the floor.

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from goldset.config.section import Section
+from goldset.text import STEMMERS, STOP_WORDS, Tokenizer
 
 
 class BM25System(Section):
