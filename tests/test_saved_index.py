@@ -171,7 +171,8 @@ def test_a_killed_build_leaves_no_index_and_two_at_once_leave_one(tmp_path: Path
     assert not folder.exists()
     assert list(_processes(folder, "whole", "whole")) == [0, 0]
     corpus = [[f"w{number % 7}", f"v{number}"] for number in range(400)]
-    assert SavedIndex(folder).search([["w3", "v9"]], 9) == [BM25Index.build(_names(400), corpus).search(["w3", "v9"], 9)]
+    query = ["w3", "v9"]
+    assert SavedIndex(folder).search([query], 9) == [BM25Index.build(_names(400), corpus).search(query, 9)]
 
 
 def test_the_key_has_all_that_can_change_the_index(monkeypatch: pytest.MonkeyPatch) -> None:
