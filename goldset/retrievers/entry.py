@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -12,6 +12,7 @@ import pyarrow as pa
 from goldset.errors import ConfigError, DataError
 from goldset.formats.lines import opaque_id
 from goldset.retrievers.base import Answer, check_known, repeated, tabulate
+from goldset.retrievers.scope import KnownChunks
 
 
 class PythonRetriever:
@@ -25,10 +26,10 @@ class PythonRetriever:
         name: system.
         family: systems that share its index or model.
         entry: ``package.module:function``.
-        known: ids of the corpus' chunks.
+        known: the corpus' chunks.
     """
 
-    def __init__(self, name: str, family: str, *, entry: str, known: Collection[str]) -> None:
+    def __init__(self, name: str, family: str, *, entry: str, known: KnownChunks) -> None:
         self.name, self.family = name, family
         self._entry, self._known = entry, known
         module, _, function = entry.partition(":")
@@ -74,7 +75,8 @@ class PythonRetriever:
                     f"question {question}; a list must not repeat a chunk"
                 )
             answers.append(Answer(chunks[:depth], scores[:depth]))
-        return tabulate(self.name, self.family, ids, check_known(self.name, answers, self._known))
+        scopes = questions.column("scope").to_pylist()
+        return tabulate(self.name, self.family, ids, check_known(self.name, answers, self._known, scopes))
 
 
 def _rows(result: Any, entry: str) -> Iterable[Mapping[str, Any]]:

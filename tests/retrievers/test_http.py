@@ -12,13 +12,13 @@ from urllib.parse import parse_qs, urlparse
 import pyarrow as pa
 import pytest
 
+from goldset.config import HttpSystem
 from goldset.errors import ConfigError, DataError, ExternalError
-from goldset.retrievers.http import HttpRetriever, fill, fill_body, pick
+from goldset.retrievers.http import HttpRetriever, fill, fill_body, pick, values_of
+from goldset.retrievers.scope import KnownChunks, Scopes
 from goldset.schemas import from_rows
 
 pytest.importorskip("httpx")
-
-KNOWN = frozenset({"c1", "c2", "c3", "7"})
 
 
 class Stub(ThreadingHTTPServer):
@@ -123,19 +123,29 @@ def _questions(*queries: str, scope: str = "{}") -> pa.Table:
     )
 
 
-def _system(url: str, **changes: Any) -> HttpRetriever:
+def known_chunks(*chunks: str, tenants: dict[str, str] | None = None) -> KnownChunks:
+    """Each chunk is a document of its own; tenants: chunk -> who may see it."""
+    documents = from_rows("documents", [
+        {"doc_id": chunk, "text": None, "title": None, "url": None, "sha256": None,
+         "metadata": json.dumps({"tenant": (tenants or {}).get(chunk)} if tenants else {})} for chunk in chunks])
+    return KnownChunks(list(chunks), Scopes(documents, list(chunks)))
+
+
+KNOWN = known_chunks("c1", "c2", "c3", "7")
+
+
+def _system(url: str, known: KnownChunks = KNOWN, **changes: Any) -> HttpRetriever:
     settings: dict[str, Any] = {
-        "body": None,
-        "headers": {},
+        "kind": "http",
+        "url": url,
         "ids": "hits.hits[*]._id",
         "scores": "hits.hits[*]._score",
         "timeout": 5.0,
         "retries": 2,
-        "known": KNOWN,
-        "quiet": True,
-        "pause": 0.01,
+        "failed_share": 1.0,
     }
-    return HttpRetriever("search", "service", url=url, **{**settings, **changes})
+    system = HttpSystem.model_validate({**settings, **changes})
+    return HttpRetriever("search", "service", system=system, known=known, quiet=True, pause=0.01)
 
 
 def test_one_question_failing_is_that_question_only(stub: Stub) -> None:
@@ -157,7 +167,7 @@ def test_one_question_failing_is_that_question_only(stub: Stub) -> None:
         "q1": ("ok", 2, None),
         "q2": ("failed", 0, "HTTP 500 (tried 3 times)"),
         "q3": ("ok", 2, None),
-        "q4": ("failed", 0, "HTTP 403 (tried 1 times)"),
+        "q4": ("failed", 0, "HTTP 403"),
         "q5": ("failed", 0, "the answer cannot be read: no 'hits' of the path 'hits.hits[*]._id' in it"),
         "q6": ("failed", 0, "the answer cannot be read: Expecting value: line 1 column 1 (char 0)"),
         "q7": ("failed", 0, "chunk 'c1' stands twice in the list"),
@@ -203,7 +213,7 @@ def test_a_service_that_answers_nobody_stops_the_stage(stub: Stub) -> None:
 
 def test_a_service_over_another_corpus_is_refused(stub: Stub) -> None:
     with pytest.raises(DataError, match="0 of 2 returned ids resolve"):
-        _system(stub.url + "/s?q={query}", known=frozenset({"a"})).search(_questions("x"), 5)
+        _system(stub.url + "/s?q={query}", known=known_chunks("a")).search(_questions("x"), 5)
 
 
 def test_paths_into_an_answer() -> None:
@@ -220,10 +230,17 @@ def test_paths_into_an_answer() -> None:
 
 
 def test_templates_are_filled_in_one_pass() -> None:
-    assert fill("{query}/{depth}/{other}", query="{depth}", depth="5") == "{depth}/5/{other}"
-    assert fill_body(["{depth}", 3, None, {"k": ["{query}"]}], query="q", depth=2, scope="{}") == [
-        2,
-        3,
-        None,
-        {"k": ["q"]},
-    ]
+    assert fill("{query}/{depth}/{other}", values_of("{depth}", 5, "{}")) == "{depth}/5/{other}"
+    assert fill_body(["{depth}", 3, None, {"k": ["{query}"]}], values_of("q", 2, "{}")) == [2, 3, None, {"k": ["q"]}]
+
+
+def test_a_filter_falls_away_with_the_key_that_a_scope_does_not_have() -> None:
+    body = {"filter": [{"term": {"tenant": "{scope.tenant}"}}, {"term": {"site": "{scope.site}"}}], "top": "{depth}"}
+    asked = values_of("q", 3, '{"tenant": [7, "a"], "site": null}')
+    assert fill_body(body, asked) == {"filter": [{"term": {"tenant": [7, "a"]}}], "top": 3}
+    assert fill_body(body, values_of("q", 3, "{}")) == {"filter": [], "top": 3}
+    assert fill_body("for {scope.tenant}", values_of("q", 3, '{"tenant": 7}')) == "for 7"
+    with pytest.raises(KeyError, match="site"):  # outside a list nothing can fall away
+        fill_body({"site": "{scope.site}"}, asked)
+    assert fill("/s?t={scope.tenant}&q={query}", values_of("a&b", 1, '{"tenant": "x/y"}'), quoted=True) == (
+        "/s?t=x%2Fy&q=a%26b")

@@ -19,7 +19,7 @@ from goldset.retrievers import build_retrievers, retrieve
 from goldset.retrievers.base import Answer, tabulate
 from goldset.retrievers.dense import DenseRetriever
 from goldset.retrievers.hybrid import HybridRetriever
-from goldset.retrievers.scope import Scopes
+from goldset.retrievers.scope import KnownChunks, Scopes
 from goldset.schemas import conform, from_rows
 from goldset.text import content_hash, tokenize
 
@@ -181,7 +181,7 @@ def test_two_tenants_see_their_own_chunks_in_every_built_in_system(tmp_path: Pat
     scopes = Scopes(documents, chunks.column("doc_id").to_pylist())
     bm25 = build_retrievers(config=config, documents=documents, chunks=chunks, cache=tmp_path)["bm25"]
     dense = DenseRetriever("dense", "hash", encoder=HashingEncoder(), chunks=chunks, scopes=scopes)
-    hybrid = HybridRetriever("hybrid", "hash+lexical", parts=[bm25, dense], weights=[1, 1])
+    hybrid = HybridRetriever("hybrid", "hash+lexical", parts=[bm25, dense], weights=[1, 1], known=KNOWN)
     questions = questions_table(
         ("reset the router printer refund", {"tenant": "north"}),  # d01: c01, c02
         ("reset the router printer refund", {"tenant": "south"}),  # d02: c03, c04
@@ -262,6 +262,9 @@ def test_dense_compares_directions_not_lengths() -> None:
     assert run.column("score").to_pylist() == [1.0, 0.6]
 
 
+KNOWN = KnownChunks([], Scopes(documents_table({}), []))
+
+
 class Fixed:
     """A system whose lists are given."""
 
@@ -292,7 +295,7 @@ def test_hybrid_adds_reciprocal_ranks_over_lists_four_times_as_deep() -> None:
         "b", {"q1": ranked("y", "x", "w"), "q2": ranked("y"), "q3": ranked("v"), "q4": ranked("v"), "q5": ranked()}
     )
     questions = questions_table("1", "2", "3", "4", "5")
-    run, status = HybridRetriever("h", "a+b", parts=[a, b], weights=[1, 1]).search(questions, 3)
+    run, status = HybridRetriever("h", "a+b", parts=[a, b], weights=[1, 1], known=KNOWN).search(questions, 3)
     assert (a.asked, b.asked) == (12, 12)
     scores = {(row["question_id"], row["chunk_id"]): row["score"] for row in run.to_pylist()}
     # x: 1/61 + 1/62, y: 1/62 + 1/61: a tie, by id; then z and w, both 1/63, and the depth ends the list.
@@ -308,7 +311,7 @@ def test_hybrid_adds_reciprocal_ranks_over_lists_four_times_as_deep() -> None:
         "q5": ("empty", None),
     }
     # Weighted: b counts twice, so y (2/61 + 1/62) passes x (1/61 + 2/62); with k = 1: y 1 + 1/3, x 1/2 + 2/3.
-    weighted, _ = HybridRetriever("h", "a+b", parts=[a, b], weights=[1, 2], k=1).search(questions, 3)
+    weighted, _ = HybridRetriever("h", "a+b", parts=[a, b], weights=[1, 2], known=KNOWN, k=1).search(questions, 3)
     assert lists(weighted)["q1"] == ["y", "x", "w"]
     assert weighted.column("score")[0].as_py() == pytest.approx(4 / 3)
 
