@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from goldset.config import QdrantSystem
@@ -19,17 +21,25 @@ from goldset.retrievers.scope import KnownChunks
 if TYPE_CHECKING:
     from pathlib import Path
 
-    import numpy as np
     from qdrant_client import QdrantClient, models
 
-    from goldset.encoder import Encoder
+
+Vectors = npt.NDArray[np.float32]
+
+
+class EncodesQuestions(Protocol):
+    """The part of ``goldset.encoder.Encoder`` that a vector store needs: the passages are in it already."""
+
+    def encode(self, texts: Sequence[str], *, prompt: str = "", quiet: bool = False) -> Vectors:
+        """Texts -> unit vectors."""
+        ...
 
 
 class QdrantRetriever:
     """Searches a collection with an encoder's vectors, as production does: same client, same index, same filter.
 
-    The chunk id is a field of a point's payload, since Qdrant's own ids are numbers or UUIDs. A question's scope becomes
-    a filter on the payload; values are compared as text and as numbers, since a log writes 7 as it writes "7".
+    The chunk id is a field of a point's payload, since Qdrant's own ids are numbers or UUIDs. A question's scope
+    becomes a filter on the payload; values are compared as text and as numbers, since a log writes 7 as it writes "7".
 
     Args:
         name: system.
@@ -49,7 +59,7 @@ class QdrantRetriever:
         *,
         system: QdrantSystem,
         folder: Path | None,
-        encoder: Encoder,
+        encoder: EncodesQuestions,
         known: KnownChunks,
         quiet: bool = False,
         client: QdrantClient | None = None,
@@ -138,7 +148,7 @@ class QdrantRetriever:
         return -1.0 if found.distance.value in ("Euclid", "Manhattan") else 1.0
 
     def _ask(
-        self, client: QdrantClient, vector: np.ndarray[Any, Any], scope: str, depth: int, sign: float
+        self, client: QdrantClient, vector: Vectors, scope: str, depth: int, sign: float
     ) -> Answer:
         from qdrant_client.http.exceptions import ApiException, UnexpectedResponse
 
