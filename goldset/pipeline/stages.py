@@ -13,8 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from goldset.config import BM25System, Config, DenseSystem, RunSystem, SimilarityJudge
+from goldset.config import BM25System, Config, DenseSystem, GoldSetSystem, QdrantSystem, RunSystem, SimilarityJudge
 from goldset.errors import DataError
+from goldset.pipeline.pooling import audit_only, old_set_files, old_set_settings, pool_stage
 from goldset.store import Workspace, write_text
 
 Tables = dict[str, pa.Table]
@@ -139,6 +140,7 @@ def _question_files(config: Config) -> list[Path]:
 
 def _retrieve(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, dict[str, Any]]:
     from goldset.retrievers import build_retrievers, retrieve
+    from goldset.retrievers.dense import DenseRetriever
 
     retrievers = build_retrievers(config=context.config, documents=tables["documents"], chunks=tables["chunks"],
                                   cache=context.workspace.cache("embeddings").parent, quiet=context.quiet)
@@ -147,41 +149,35 @@ def _retrieve(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables,
     for row in status.to_pylist():
         system = counts.setdefault(row["system"], {})
         system[row["status"]] = system.get(row["status"], 0) + 1
-    return {"run": run, "run_status": status}, {"status": counts}
+    dense = {name: system.report() for name, system in retrievers.items() if isinstance(system, DenseRetriever)}
+    notes = [note for report in dense.values() for note in report.pop("notes")]
+    return {"run": run, "run_status": status}, {"status": counts, "dense": dense, "notes": notes}
 
 
-def _encoder_settings(config: Config, section: DenseSystem | SimilarityJudge) -> list[str]:
-    """What of an encoder can change its vectors: the files behind the name, and the dtype on this machine."""
-    from goldset.encoder import located, model_fingerprint, resolved_dtype
+def _encoder_settings(config: Config, section: DenseSystem | QdrantSystem | SimilarityJudge) -> str:
+    """Hash of what of an encoder can change its vectors: the files behind the name, dtype, device, libraries."""
+    from goldset.encoder import located, vectors_key
 
-    return [model_fingerprint(located(section.model, config.base)), resolved_dtype(section.dtype)]
+    device = section.device if isinstance(section, DenseSystem) else "auto"
+    return vectors_key(located(section.model, config.base), dtype=section.dtype, device=device)
+
+
+MANNERS = {"timeout", "retries", "in_flight", "per_second", "failed_share"}
+"""Keys that say how a service is asked; they do not change what it answers."""
 
 
 def _system_settings(config: Config) -> dict[str, Any]:
+    ranking = {name: system for name, system in config.systems.items() if not isinstance(system, GoldSetSystem)}
     return {"depth": config.pool.depth,
-            "systems": {name: system.model_dump(mode="json") for name, system in config.systems.items()},
-            "families": {name: config.family(name) for name in config.systems},
+            "systems": {name: system.model_dump(mode="json", exclude=MANNERS) for name, system in ranking.items()},
+            "families": {name: config.family(name) for name in ranking},
             "tokenizers": {name: system.tokenizer.version for name, system in config.systems.items()
                            if isinstance(system, BM25System)},
             "encoders": {name: _encoder_settings(config, system) for name, system in config.systems.items()
-                         if isinstance(system, DenseSystem)}}
-
-
-def _pool(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, dict[str, Any]]:
-    from goldset.pool import pool_candidates
-
-    pooled = pool_candidates(run=tables["run"], spans=tables["spans"], links=tables["span_links"],
-                             depth=context.config.pool.depth, audit_only=audit_only(context.config),
-                             chunks=tables["chunks"])
-    if not len(pooled.candidates):
-        raise DataError("the pool is empty: no system returned a chunk for any sampled question; "
-                        "look at run_status in the retrieve artifact and at the corpus")
-    return {"candidates": pooled.candidates}, pooled.report
-
-
-def audit_only(config: Config) -> frozenset[str]:
-    """Systems that grade the pool and never feed it."""
-    return frozenset(name for name, system in config.systems.items() if system.audit_only)
+                         if isinstance(system, DenseSystem | QdrantSystem)},
+            # An approximate index is made of each shard; exact search gives the same whatever the shards.
+            "shards": {name: config.pool.shard_chunks for name, system in config.systems.items()
+                       if isinstance(system, DenseSystem) and system.index != "exact"}}
 
 
 def _judge(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, dict[str, Any]]:
@@ -241,8 +237,8 @@ STAGES: tuple[Stage, ...] = (
     Stage("retrieve", ("documents", "chunks", "questions"), ("run", "run_status"), _retrieve, _system_settings,
           lambda config: [config.path(system.path) for system in config.systems.values()
                           if isinstance(system, RunSystem)]),
-    Stage("pool", ("run", "chunks", "spans", "span_links"), ("candidates",), _pool,
-          lambda config: [config.pool.depth, sorted(audit_only(config))]),
+    Stage("pool", ("run", "questions", "documents", "chunks", "spans", "span_links"), ("candidates",), pool_stage,
+          lambda config: [config.pool.depth, sorted(audit_only(config)), old_set_settings(config)], old_set_files),
     Stage("judge", ("candidates", "questions", "spans", "documents"), ("verdicts",), _judge, _judge_settings,
           _judge_files),
     Stage("queue", ("candidates", "verdicts", "spans"), ("queue",), _queue,
