@@ -147,6 +147,29 @@ def test_top_rows_is_a_stable_sort_cut_at_the_depth(values: list[int], depth: in
     assert top_rows(scores, depth).tolist() == wanted[:depth]
 
 
+@given(st.integers(0, 9999), st.integers(1, 40), st.sampled_from([0.02, 0.3, 1.0]))
+def test_top_rows_of_many_rows_is_the_same_sort(seed: int, depth: int, share: float) -> None:
+    # More rows than blocks of 64 are needed for the depth: the cheap bar is used. Few values, so many ties.
+    rng = np.random.default_rng(seed)
+    scores = rng.integers(1, 6, 3000) * (rng.random(3000) < share) / 3
+    wanted = sorted(np.flatnonzero(scores).tolist(), key=lambda row: (-scores[row], row))
+    assert top_rows(scores, depth).tolist() == wanted[:depth]
+
+
+@pytest.mark.parametrize("block", [1, 2, 7])
+def test_blocks_change_no_bit(monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    rng = random.Random(block)
+    for _ in range(30):
+        corpus = _corpus(rng)
+        whole = SparseOkapi(corpus)
+        with monkeypatch.context() as patch:
+            patch.setattr("goldset.lexical.okapi._BLOCK", block)
+            cut = SparseOkapi(corpus)
+        for one, other in zip((*whole.postings, whole.weights), (*cut.postings, cut.weights), strict=True):
+            assert one.tobytes() == other.tobytes()
+            assert one.dtype == other.dtype
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(st.sampled_from("abcdefg"), max_size=8), min_size=1, max_size=12), st.randoms())
 def test_the_order_of_the_input_changes_nothing(corpus: list[list[str]], rng: random.Random) -> None:

@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from goldset.errors import DataError
-from goldset.lexical.okapi import Floats, Longs, Mask, Postings, Rows, Vocabulary, floored_idf, fold, top_rows, weigh
+from goldset.lexical.okapi import Floats, Longs, Mask, Postings, Rows, Vocabulary, add_up, floored_idf, top_rows, weigh
 from goldset.progress import Advance
 from goldset.shards import merge_found, shard_slices
 from goldset.store import staged_folder, write_json
@@ -48,13 +48,12 @@ class _Shard(NamedTuple):
 
     def scores(self, terms: Rows) -> Floats:
         """Score of every row of the shard, summed in the order of the query's terms; a repeat counts again."""
-        scores = np.zeros(self.size)
-        places = np.searchsorted(self.terms, terms)
-        for term, place in zip(terms.tolist(), places.tolist(), strict=True):
+        held = []
+        for term, place in zip(terms.tolist(), np.searchsorted(self.terms, terms).tolist(), strict=True):
             if place < len(self.terms) and self.terms[place] == term:
                 span = slice(int(self.ends[place - 1]) if place else 0, int(self.ends[place]))
-                scores[self.rows[span]] += self.weights[span]  # rows of one term are distinct
-        return scores
+                held.append((self.rows[span], self.weights[span]))
+        return add_up(held, self.size)
 
 
 class SavedIndex:
@@ -191,8 +190,7 @@ def _count(aside: Path, tokens: Iterator[Sequence[str]], slices: Sequence[slice]
     vocabulary, df, lengths = Vocabulary(), np.zeros(0, np.int64), []
     for number, part in enumerate(slices):
         last = part.stop == slices[-1].stop  # also takes what is too much, to be counted and refused
-        sizes, numbers = vocabulary.read(tokens if last else islice(tokens, part.stop - part.start))
-        postings = fold(sizes, numbers, len(vocabulary))
+        sizes, postings = vocabulary.read(tokens if last else islice(tokens, part.stop - part.start))
         here = np.diff(postings.starts)
         df = np.concatenate([df, np.zeros(len(vocabulary) - len(df), np.int64)]) + here
         held = np.flatnonzero(here)
