@@ -149,7 +149,7 @@ def test_top_rows_is_a_stable_sort_cut_at_the_depth(values: list[int], depth: in
 
 @given(st.integers(0, 9999), st.integers(1, 40), st.sampled_from([0.02, 0.3, 1.0]))
 def test_top_rows_of_many_rows_is_the_same_sort(seed: int, depth: int, share: float) -> None:
-    # More rows than blocks of 64 are needed for the depth: the cheap bar is used. Few values, so many ties.
+    # More groups of 64 rows than the depth: the cheap bar is used. Few values, so many ties.
     rng = np.random.default_rng(seed)
     scores = rng.integers(1, 6, 3000) * (rng.random(3000) < share) / 3
     wanted = sorted(np.flatnonzero(scores).tolist(), key=lambda row: (-scores[row], row))

@@ -25,7 +25,7 @@ Longs = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 EPSILON = 0.25  # the library's default: share of the average idf that stands for a negative one
-_ROWS_A_BLOCK = 64
+_ROWS_A_GROUP = 64
 _SMALLEST = float(np.nextafter(0.0, 1.0))
 _BLOCK = 1 << 18  # tokens or postings at a time: bounds the temporaries
 
@@ -196,7 +196,7 @@ def add_up(terms: Sequence[tuple[Rows, Floats]], size: int) -> Floats:
     """(Rows, weights) of each term of a query -> score of each of ``size`` rows, added in the order of the terms."""
     if not terms:
         return np.zeros(size)
-    ends = np.cumsum([0, *(len(rows) for rows, _ in terms)])
+    ends = np.cumsum([0, *(len(rows) for rows, _ in terms)], dtype=np.int32)  # as the rows, or they are copied
     rows, weights = (np.concatenate(parts) for parts in zip(*terms, strict=True))
     # A compressed column a term: the product with ones adds column after column, several times faster than indexing.
     scores: Floats = sparse.csc_array((weights, rows, ends), shape=(size, len(terms))) @ np.ones(len(terms))
@@ -217,12 +217,12 @@ def top_rows(scores: Floats, depth: int) -> Longs:
 def _low_bar(scores: Floats, depth: int) -> float:
     """A positive score that at least ``depth`` rows reach, if so many are positive; cheap, and close to the cut.
 
-    So many blocks of rows have a best row that reaches the ``depth``-th best of all best rows.
+    Rows are put into groups, any groups: so many of them have a best row that reaches the ``depth``-th of all best.
     """
-    blocks = len(scores) // _ROWS_A_BLOCK
-    if blocks >= depth:
-        best = scores[: blocks * _ROWS_A_BLOCK].reshape(blocks, _ROWS_A_BLOCK).max(axis=1)
-        bar = float(np.partition(best, blocks - depth)[blocks - depth])
+    groups = len(scores) // _ROWS_A_GROUP
+    if groups >= depth:
+        best = scores[: groups * _ROWS_A_GROUP].reshape(_ROWS_A_GROUP, groups).max(axis=0)
+        bar = float(np.partition(best, groups - depth)[groups - depth])
         if bar > 0:
             return bar
     return _SMALLEST
