@@ -22,6 +22,7 @@ from goldset.config import (
 )
 from goldset.errors import DataError
 from goldset.retrievers.base import Retriever
+from goldset.retrievers.nearest import HNSW, IVF, Kind
 from goldset.retrievers.scope import KnownChunks, Scopes
 from goldset.schemas import empty
 
@@ -122,15 +123,18 @@ def _simple(name: str, config: Config, corpus: _Corpus) -> Retriever:
         from goldset.encoder import load_encoder, located
         from goldset.retrievers.dense import DenseRetriever
 
-        encoder = load_encoder(located(system.model, config.base), dtype=system.dtype, cache=corpus.cache)
+        model = located(system.model, config.base)
         return DenseRetriever(
             name,
             family,
-            encoder=encoder,
+            encoder=load_encoder(model, dtype=system.dtype, device=system.device, cache=corpus.cache),
             chunks=corpus.chunks,
             scopes=corpus.scopes,
             query_prompt=system.query_prompt,
             passage_prompt=system.passage_prompt,
+            kind=_kind(system),
+            most=config.pool.shard_chunks,
+            scratch=corpus.cache,
             quiet=corpus.quiet,
         )
     if isinstance(system, RunSystem):
@@ -159,6 +163,13 @@ def _simple(name: str, config: Config, corpus: _Corpus) -> Retriever:
 
         return PythonRetriever(name, family, entry=system.entry, known=corpus.known)
     assert_never(system)
+
+
+def _kind(system: DenseSystem) -> Kind:
+    """How a dense system's shards are searched."""
+    if system.index == "hnsw":
+        return HNSW(system.hnsw_links, system.hnsw_build, system.hnsw_search)
+    return IVF(system.ivf_lists, system.ivf_probes) if system.index == "ivf" else None
 
 
 def _hybrid(
