@@ -139,11 +139,13 @@ def _question_files(config: Config) -> list[Path]:
 
 
 def _retrieve(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, dict[str, Any]]:
+    from goldset.pipeline.preflight import send_ahead
     from goldset.retrievers import build_retrievers, retrieve
     from goldset.retrievers.dense import DenseRetriever
 
     retrievers = build_retrievers(config=context.config, documents=tables["documents"], chunks=tables["chunks"],
                                   cache=context.workspace.cache("embeddings").parent, quiet=context.quiet)
+    send_ahead(context.config, retrievers, tables)
     run, status = retrieve(questions=tables["questions"], retrievers=retrievers, depth=context.config.pool.depth)
     counts: dict[str, dict[str, int]] = {}
     for row in status.to_pylist():

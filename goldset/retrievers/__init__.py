@@ -26,7 +26,7 @@ from goldset.retrievers.nearest import HNSW, IVF, Kind
 from goldset.retrievers.scope import KnownChunks, Scopes
 from goldset.schemas import empty
 
-__all__ = ["Retriever", "build_retrievers", "retrieve"]
+__all__ = ["KnownChunks", "Retriever", "build_retrievers", "retrieve"]
 
 _log = logging.getLogger(__name__)
 

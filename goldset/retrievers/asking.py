@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import TypeVar
@@ -62,7 +62,7 @@ class Manners:
 def ask_all(
     name: str, questions: Sequence[T], ask: Callable[[T], Answer], manners: Manners, *, quiet: bool
 ) -> list[Answer]:
-    """One answer a question, in their order.
+    """One answer a question, in their order, with the seconds that it took.
 
     A question that still fails after all tries is ``failed``, with the reason. When more fail than the configuration
     allows, or all do, no further question is asked.
@@ -79,6 +79,10 @@ def ask_all(
     """
     service, stop = manners.service, threading.Event()
     pace = Pace(service.per_second)
+
+    def timed(question: T) -> Answer:
+        began = time.perf_counter()
+        return replace(patiently(question), seconds=time.perf_counter() - began)
 
     def patiently(question: T) -> Answer:
         failure = ""
@@ -99,7 +103,7 @@ def ask_all(
     workers = ThreadPoolExecutor(service.in_flight)
     try:
         with progress(f"asking {name}", len(questions), quiet=quiet) as advance:
-            for answer in workers.map(patiently, questions):
+            for answer in workers.map(timed, questions):
                 answers.append(answer)
                 advance(1)
                 _give_up(name, answers, len(questions), manners)

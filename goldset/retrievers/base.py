@@ -30,13 +30,14 @@ class Answer:
     """What one system says to one question, best first.
 
     ``status`` is given only where there is no list (failed, missing, no_tokens); otherwise the list decides between
-    ok and empty.
+    ok and empty. ``seconds`` is what the answer took, new tries included, where it was measured.
     """
 
     chunk_ids: Sequence[str] = ()
     scores: Sequence[float | None] = field(default=())
     status: str | None = None
     detail: str | None = None
+    seconds: float | None = None
 
 
 def tabulate(

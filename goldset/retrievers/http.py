@@ -39,6 +39,9 @@ class HttpRetriever:
         known: the corpus' chunks.
         quiet: no progress bar.
         pause: seconds before the first new try; it doubles.
+
+    Attributes:
+        seconds: what each question of the last search took.
     """
 
     def __init__(
@@ -52,6 +55,7 @@ class HttpRetriever:
         pause: float = FIRST_PAUSE,
     ) -> None:
         self.name, self.family = name, family
+        self.seconds: list[float | None] = []
         self._system, self._known, self._quiet = system, known, quiet
         self._manners = Manners(system, pause)
 
@@ -81,6 +85,7 @@ class HttpRetriever:
                 self._manners,
                 quiet=self._quiet,
             )
+        self.seconds = [answer.seconds for answer in answers]
         return tabulate(self.name, self.family, ids, check_known(self.name, answers, self._known, scopes))
 
     def _ask(self, client: httpx.Client, query: str, depth: int, scope: str) -> Answer:

@@ -50,6 +50,9 @@ class QdrantRetriever:
         known: the corpus' chunks.
         quiet: no progress bar.
         client: an open client, instead of one from the configuration.
+
+    Attributes:
+        seconds: what each question of the last search took.
     """
 
     def __init__(
@@ -65,6 +68,7 @@ class QdrantRetriever:
         client: QdrantClient | None = None,
     ) -> None:
         self.name, self.family = name, family
+        self.seconds: list[float | None] = []
         self._system, self._folder, self._encoder = system, folder, encoder
         self._known, self._quiet, self._given = known, quiet, client
         try:
@@ -97,6 +101,7 @@ class QdrantRetriever:
         finally:
             if self._given is None:
                 client.close()
+        self.seconds = [answer.seconds for answer in answers]
         return tabulate(self.name, self.family, ids, check_known(self.name, answers, self._known, scopes))
 
     def _client(self) -> QdrantClient:
