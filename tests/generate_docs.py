@@ -69,6 +69,7 @@ ELSEWHERE = {"demo": "python tests/generate_docs.py --demo",
              "survival": "python tests/benchmarks/survival.py --seed N --write",
              "carried": "python tests/benchmarks/carried.py --seed N --write",
              "proof": "python tests/benchmarks/proof.py --seeds N --write",
+             "speed": "python tests/benchmarks/bench.py --write",
              "coverage": "python tests/generate_docs.py --coverage"}
 
 
@@ -192,6 +193,11 @@ def _fill(readme: str, blocks: dict[str, str]) -> str:
         return f"{match[1]}{blocks[name]}\n{match[4]}" if name in blocks else match[0]
 
     return _BLOCK.sub(put, readme)
+
+
+def write_block(name: str, body: str) -> None:
+    """Replace one block of the README that is written elsewhere."""
+    README.write_text(_fill(README.read_text(), {name: body}))
 
 
 def main() -> int:
