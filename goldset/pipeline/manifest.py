@@ -28,6 +28,7 @@ def manifest_of(config: Config, artifacts: Artifacts, tables: dict[str, pa.Table
                    "spans": len(spans), "sha": canonical_hash(tables["chunks"], "chunks")},
         "questions": {"drops": artifacts.table("drops").to_pylist(), **artifacts.report("questions")},
         "unit": config.questions.unit, "pool": {"depth": config.pool.depth, **pool},
+        "outside_the_pool": outside_of(config, tables["gold"], artifacts.table("candidates")),
         "systems": {name: {"kind": system.kind, "family": config.family(name), "audit_only": system.audit_only}
                     for name, system in config.systems.items()},
         # A version's own headline is at the k that is served; [scoring] evaluated_k is the old headline's.
@@ -42,6 +43,14 @@ def manifest_of(config: Config, artifacts: Artifacts, tables: dict[str, pa.Table
                    "answerable": len(answerable), "judgments": len(tables["judgments"]), "gold": len(tables["gold"]),
                    "items": len(queue), "labels": len(labels)},
     }
+
+
+def outside_of(config: Config, gold: pa.Table, candidates: pa.Table) -> dict[str, Any]:
+    """About how many relevant passages no system returned, judged by the gold near the end of their lists."""
+    from goldset.metrics.outside import outside_the_pool, pool_ranks
+
+    families = {name: config.family(name) for name in config.systems}
+    return outside_the_pool(pool_ranks(gold, candidates), families, depth=config.pool.depth).as_json()
 
 
 def judge_card(config: Config, artifacts: Artifacts, *, queue: pa.Table, labels: pa.Table) -> dict[str, Any]:
