@@ -40,15 +40,34 @@ class BM25System(Section):
 
 
 class DenseSystem(Section):
-    """A sentence-transformers encoder with exact search."""
+    """A sentence-transformers encoder, with exact search unless ``index`` says otherwise."""
 
     kind: Literal["dense"]
     family: str = Field(description="systems that share an index or a model")
     audit_only: bool = Field(False, description="never feeds the pool; grades it")
     model: str = Field(description="model name, folder, or package:<module with get_model_path>")
-    dtype: Literal["float32", "bfloat16", "auto"] = Field("float32", description="auto: bfloat16 where the CPU has it")
+    dtype: Literal["float32", "bfloat16", "auto"] = Field(
+        "float32", description="auto: bfloat16 where the device has it")
+    device: Literal["auto", "cpu", "cuda"] = Field("auto", description="auto: a GPU where there is one")
     query_prompt: str = Field("", description="put before each query")
     passage_prompt: str = Field("", description="put before each passage")
+    index: Literal["exact", "hnsw", "ivf"] = Field(
+        "exact", description="hnsw and ivf look at a part of the chunks: what they miss is missing from the pool, and "
+        "the rebuild measures how much")
+    hnsw_links: int = Field(32, description="index = hnsw: neighbours of a vector in the graph", ge=2)
+    hnsw_build: int = Field(100, description="index = hnsw: vectors looked at to place one", ge=1)
+    hnsw_search: int = Field(200, description="index = hnsw: vectors looked at for a question", ge=1)
+    ivf_lists: int | None = Field(
+        None, description="index = ivf: lists a shard is cut into; default: four times the root of its vectors", ge=1)
+    ivf_probes: int = Field(32, description="index = ivf: lists looked at for a question", ge=1)
+
+    @model_validator(mode="after")
+    def _of_the_index(self) -> DenseSystem:
+        for key in sorted(self.model_fields_set):
+            if key.startswith(("hnsw_", "ivf_")) and not key.startswith(f"{self.index}_"):
+                raise ValueError(f"{key} is read with index = '{key.partition('_')[0]}' only, and index is "
+                                 f"'{self.index}'; change index, or leave the key out")
+        return self
 
 
 class HybridSystem(Section):

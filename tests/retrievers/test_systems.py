@@ -15,6 +15,7 @@ import pytest
 from goldset.config import Config
 from goldset.encoder import PassageVectors
 from goldset.errors import ConfigError, DataError
+from goldset.progress import Advance
 from goldset.retrievers import build_retrievers, retrieve
 from goldset.retrievers.base import Answer, tabulate
 from goldset.retrievers.dense import DenseRetriever
@@ -98,7 +99,11 @@ def questions_table(*asked: str | tuple[str, dict[str, Any]]) -> pa.Table:
 
 
 class HashingEncoder:
-    """Bag of hashed words, unit length; windows of eight words. For tests: no model, no file."""
+    """Bag of hashed words, unit length; windows of eight words. For tests: no model, no file, no cache."""
+
+    def __init__(self) -> None:
+        self.identity: dict[str, Any] = {"dtype": "float32", "device": "cpu"}
+        self.embedded = 0
 
     def encode(self, texts: Sequence[str], *, prompt: str = "", quiet: bool = False) -> np.ndarray[Any, Any]:
         rows = np.zeros((len(texts), 64), np.float32)
@@ -108,7 +113,10 @@ class HashingEncoder:
         unit: np.ndarray[Any, Any] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
         return unit
 
-    def encode_passages(self, texts: Sequence[str], *, prompt: str = "", quiet: bool = False) -> PassageVectors:
+    def encode_passages(
+        self, texts: Sequence[str], *, prompt: str = "", quiet: bool = False, advance: Advance | None = None
+    ) -> PassageVectors:
+        self.embedded += len(texts)
         parts, owners = [], []
         for number, text in enumerate(texts):
             words = text.split()
