@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+SHARD = 250_000  # rows; their BM25 postings take about 300 MB at a hundred words each, 384-d vectors 400 MB
+
 Rows = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Found = tuple[Rows, Floats]

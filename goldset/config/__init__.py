@@ -31,6 +31,7 @@ from goldset.config.systems import (
 )
 from goldset.errors import ConfigError, nearest
 from goldset.explain import explain
+from goldset.shards import SHARD
 
 __all__ = [
     "BM25System", "Budget", "ChunkSource", "ChunkerConfig", "Config", "CorpusConfig", "DenseSystem", "DocumentSource",
@@ -64,7 +65,7 @@ class PoolConfig(Section):
     """The pool of what all systems return."""
 
     depth: int = Field(50, description="top results of each system that enter the pool", ge=1)
-    shard_chunks: int = Field(250_000, description="chunks that bm25 and dense index and search at a time, which "
+    shard_chunks: int = Field(SHARD, description="chunks that bm25 and dense index and search at a time, which "
                               "bounds memory; the results are the same", ge=1)
 
 

@@ -6,6 +6,6 @@
 
 from goldset.lexical.index import BM25Index
 from goldset.lexical.okapi import SparseOkapi, robertson_idf, top_rows
-from goldset.lexical.saved import SHARD, SavedIndex, index_key
+from goldset.lexical.saved import SavedIndex, index_key
 
-__all__ = ["SHARD", "BM25Index", "SavedIndex", "SparseOkapi", "index_key", "robertson_idf", "top_rows"]
+__all__ = ["BM25Index", "SavedIndex", "SparseOkapi", "index_key", "robertson_idf", "top_rows"]

@@ -28,12 +28,11 @@ import pyarrow.compute as pc
 from goldset.errors import DataError
 from goldset.lexical.okapi import Floats, Longs, Mask, Postings, Rows, Vocabulary, add_up, floored_idf, top_rows, weigh
 from goldset.progress import Advance
-from goldset.shards import merge_found, shard_slices
+from goldset.shards import SHARD, merge_found, shard_slices
 from goldset.store import staged_folder, write_json
 from goldset.text import TOKENIZER_VERSION, content_hash
 
 FORMAT = "bm25/2"
-SHARD = 250_000  # rows; about 300 MB of postings at a hundred words a text
 
 
 class _Shard(NamedTuple):

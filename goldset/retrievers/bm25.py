@@ -9,10 +9,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from goldset.lexical import SHARD, SavedIndex, index_key
+from goldset.lexical import SavedIndex, index_key
 from goldset.progress import progress
 from goldset.retrievers.base import Answer, tabulate
 from goldset.retrievers.scope import Scopes
+from goldset.shards import SHARD
 from goldset.text import Tokenizer
 
 _PLAIN = Tokenizer()

@@ -18,10 +18,9 @@ from goldset.progress import Advance, progress
 from goldset.retrievers.base import Answer, tabulate
 from goldset.retrievers.nearest import Kind, Searches, Shard, searcher, shared
 from goldset.retrievers.scope import Scopes
-from goldset.shards import Found, merge_found, shard_slices
+from goldset.shards import SHARD, Found, merge_found, shard_slices
 from goldset.vectors import VectorFile, Vectors
 
-SHARD = 250_000  # chunks searched at a time
 BLOCK = 8192  # chunks embedded and written at a time
 AT_A_TIME = 256  # questions searched at a time
 MEASURED = 200  # questions on which an approximate index is compared with exact search
