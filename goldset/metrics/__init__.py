@@ -1,7 +1,7 @@
 """Gold and runs -> recall and its interval, comparison, power, cost."""
 
 from goldset.metrics.compare import compare, power
-from goldset.metrics.cost import cost, reading_hours
+from goldset.metrics.cost import ReadingRate, cost, reading_hours, reading_rate
 from goldset.metrics.curve import Curve, curves, loss_split, shown_ks
 from goldset.metrics.detail import per_question
 from goldset.metrics.registry import COUNTED, EXCLUDED, MEASURES, REASONS, Measure
@@ -16,6 +16,7 @@ __all__ = [
     "REASONS",
     "Curve",
     "Measure",
+    "ReadingRate",
     "compare",
     "cost",
     "curves",
@@ -24,6 +25,7 @@ __all__ = [
     "per_question",
     "power",
     "reading_hours",
+    "reading_rate",
     "score",
     "shown_ks",
     "slice_differences",
