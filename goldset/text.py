@@ -27,13 +27,13 @@ _QUOTES = str.maketrans({"‘": "'", "’": "'", "‚": "'", "“": '"', "”": 
                          "–": "-", "—": "-", "‐": "-", "‑": "-", "−": "-"})
 
 # Scripts written without spaces between words: Thai, Lao, Myanmar, Khmer, kana, CJK ideographs.
-_UNSPACED = ("\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_UNSPACED = ("\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
              "\U00020000-\U0003ffff")
 _TOKEN = re.compile(rf"[{_UNSPACED}]+|(?:[^\W_{_UNSPACED}]+|[\u0300-\u036f\u0900-\u0dff]+)+")
 _UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]")
 _WORD = re.compile(rf"[{_UNSPACED}]{{1,2}}|[^\s{_UNSPACED}]+")
 
-TOKENIZER_VERSION = "words-casefold-bigrams/1"
+TOKENIZER_VERSION = "words-casefold-bigrams/2"
 
 
 def tokenize(text: str) -> list[str]:

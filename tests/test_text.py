@@ -32,6 +32,7 @@ from goldset.text import (
     ("Wi-Fi の設定", ["wi", "fi", "の設", "設定"]),
     ("🍟➕🍔 ?!", []),
     ("ＶＰＮ", ["vpn"]),
+    ("人々の", ["人々", "々の"]),  # the mark that repeats a character is one
     ("火", ["火"]),  # a lone character of such a script is a word
     ("x火y 山", ["x", "火", "y", "山"]),
     ("รถไฟ", ["รถ", "ถไ", "ไฟ"]),

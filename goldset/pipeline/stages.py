@@ -230,7 +230,8 @@ def _queue(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, di
 
 STAGES: tuple[Stage, ...] = (
     Stage("corpus", (), ("documents", "chunks"), _corpus,
-          lambda config: config.corpus.model_dump(mode="json", exclude={"merge_near_twins"}), _corpus_files),
+          lambda config: config.corpus.model_dump(mode="json", exclude={"merge_near_twins"}), _corpus_files,
+          version=2),
     Stage("spans", ("documents", "chunks"), ("spans", "span_links"), _spans,
           lambda config: config.corpus.merge_near_twins),
     Stage("questions", (), ("questions", "drops"), _questions,

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.benchmarks import bench, bm25_speed
-from tests.benchmarks.rows import AtLeast, AtMost, Row, finish, in_turn, table
+from tests.benchmarks.rows import AtLeast, AtMost, Row, arguments, finish, in_turn, table
 from tests.benchmarks.words import TERMS, WORDS, questions, token_lists
 
 HERE = Path(__file__).parent
@@ -41,7 +41,7 @@ def test_the_table_shows_bounds_and_notes_and_the_json_everything(
         "search, 5 chunks", "s", "0.5", "other 1.0 100, third 0.012", "200×", "≥ 150×", "met"]
     assert [cell.strip() for cell in lines[3].split("|")[1:-1]] == ["open", "s", "2.5", "–", "–", "≤ 2", "missed"]
     assert lines[-1] == "* search, 5 chunks: why"
-    options = bm25_speed.arguments("", least=5, unit="chunks").parse_args(
+    options = arguments("", least=5, unit="chunks").parse_args(
         ["--n", "5", "--check", "--json", str(tmp_path / "a" / "rows.json")])
     assert finish(rows, options) == 1
     assert finish(rows[:1], options) == 0
