@@ -16,7 +16,6 @@ import json
 import os
 import platform
 import statistics
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -177,9 +176,3 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
 def _figure(value: float) -> str:
     """Three significant figures, no exponent."""
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
-
-
-def importable() -> None:
-    """Let a script that is started by its path import ``goldset`` and ``tests``."""
-    if str(ROOT) not in sys.path:
-        sys.path.insert(0, str(ROOT))
