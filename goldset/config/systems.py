@@ -27,7 +27,9 @@ class BM25System(Section):
     def _spoken(self) -> BM25System:
         for key, wanted, known in (("stem", self.stem, STEMMERS), ("stop_words", self.stop_words, STOP_WORDS)):
             if wanted and self.language not in known:
-                raise ValueError(f"{key} = true needs language, one of: {', '.join(sorted(known))}")
+                has = f"language = '{self.language}' has none" if self.language else "there is no language"
+                raise ValueError(f"{key} = true needs the rules of a language, and {has}; set language to one of: "
+                                 + ", ".join(sorted(known)))
         if self.language and not (self.stem or self.stop_words):
             raise ValueError(f"language = '{self.language}' is read by stem and stop_words only; set one of them to "
                              "true, or leave it out")

@@ -55,8 +55,8 @@ def test_stems_and_stop_words_change_what_is_found_and_are_never_reused(
 
 
 @pytest.mark.parametrize(("more", "message"), [
-    ("stem = true", r"stem = true needs language, one of: ar, ca, .*yi"),
-    ('stop_words = true\nlanguage = "zh"', r"stop_words = true needs language, one of: da, de, en"),
+    ("stem = true", r"stem = true needs the rules of a language, and there is no language; set .* one of: ar, ca, .*yi"),
+    ('stop_words = true\nlanguage = "zh"', r"and language = 'zh' has none; set language to one of: da, de, en"),
     ('language = "en"', r"language = 'en' is read by stem and stop_words only; set one of them to true"),
 ])
 def test_a_language_and_its_use_belong_together(tmp_path: Path, more: str, message: str) -> None:
