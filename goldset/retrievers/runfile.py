@@ -62,7 +62,7 @@ class RunFileRetriever:
             answers[place] = replace(answers[place], detail=DISAGREE)
         if odd:
             _log.warning(
-                "[systems.%s] %s: %s in %d of %d questions, first in '%s'",
+                "[systems.%s] %s: %s: in %d of %d questions, first in '%s'",
                 self.name, self._path, DISAGREE, len(odd), len(lists), ids[odd[0]],
             )
         scopes = questions.column("scope").to_pylist()

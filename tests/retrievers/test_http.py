@@ -211,6 +211,55 @@ def test_a_service_that_answers_nobody_stops_the_stage(stub: Stub) -> None:
         _system("http://127.0.0.1:9/s?q={query}", retries=1).search(_questions("x"), 5)
 
 
+def test_a_question_without_the_key_that_an_address_needs_fails_alone(stub: Stub) -> None:
+    questions = pa.concat_tables([_questions("fine"), _questions("x", "y", scope='{"tenant": "a b"}').slice(1)])
+    _, status = _system(stub.url + "/s?q={query}&t={scope.tenant}").search(questions, 5)
+    assert {row["question_id"]: (row["status"], row["detail"]) for row in status.to_pylist()} == {
+        "q1": ("failed", "the question's scope has no 'tenant', which the url or body asks for outside a list"),
+        "q2": ("ok", None)}
+    assert [one["path"] for one in stub.seen] == ["/s?q=y&t=a%20b"]
+
+
+def test_the_pause_that_a_server_asks_for_is_kept(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its 503 says Retry-After: 0; without that, the first pause is the retriever's own."""
+    waited: list[float] = []
+    wait = threading.Event.wait
+
+    def noted(event: threading.Event, seconds: float | None = None) -> bool:
+        waited.append(seconds or 0.0)
+        return wait(event, min(seconds or 0.0, 0.01))
+
+    system = HttpSystem.model_validate({"kind": "http", "url": stub.url + "/s?q={query}", "ids": "hits.hits[*]._id",
+                                        "retries": 1, "failed_share": 1.0, "in_flight": 1})
+    retriever = HttpRetriever("search", "service", system=system, known=KNOWN, quiet=True, pause=7.0)
+    monkeypatch.setattr("goldset.retrievers.asking.threading.Event.wait", noted)
+    retriever.search(_questions("second time", "always 500"), 5)
+    assert 7.0 in waited
+    assert waited.count(7.0) == 1
+    assert len(retriever.seconds) == 2
+
+
+def test_what_is_beyond_a_scope_is_counted_and_keeps_its_rank(stub: Stub) -> None:
+    known = known_chunks("c2", "7", tenants={"c2": "a", "7": "b"})
+    run, status = _system(stub.url + "/s?q={query}", known).search(_questions("x", scope='{"tenant": "b"}'), 5)
+    assert [(row["rank"], row["chunk_id"]) for row in run.to_pylist()] == [(1, "c2"), (2, "7")]
+    assert status.column("detail").to_pylist() == ["1 of 2 ids are beyond the question's scope"]
+
+
+def test_too_many_failures_stop_the_stage(stub: Stub) -> None:
+    queries = ["fine", *["forbidden"] * 3, *["fine"] * 16]
+    with pytest.raises(ExternalError, match=r"3 of the first 4 questions failed \(of 20\), the first with: HTTP 403; "
+                                            "failed_share = 0.1 allows no more"):
+        _system(stub.url + "/s?q={query}", failed_share=0.1).search(_questions(*queries), 5)
+    _, status = _system(stub.url + "/s?q={query}", failed_share=0.15).search(_questions(*queries), 5)
+    assert status.column("status").to_pylist().count("failed") == 3
+
+
+def test_a_template_without_the_question_is_refused() -> None:
+    with pytest.raises(ValueError, match="neither url nor body holds"):
+        _system("http://127.0.0.1:9/s", body={"size": "{depth}"})
+
+
 def test_a_service_over_another_corpus_is_refused(stub: Stub) -> None:
     with pytest.raises(DataError, match="0 of 2 returned ids resolve"):
         _system(stub.url + "/s?q={query}", known=known_chunks("a")).search(_questions("x"), 5)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import logging
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from goldset.retrievers import build_retrievers, retrieve
 from goldset.retrievers.base import Answer, tabulate
 from goldset.retrievers.dense import DenseRetriever
 from goldset.retrievers.hybrid import HybridRetriever
+from goldset.retrievers.runfile import RunFileRetriever
 from goldset.retrievers.scope import KnownChunks, Scopes
 from goldset.schemas import conform, from_rows
 from goldset.text import content_hash, tokenize
@@ -460,3 +463,74 @@ def test_dense_with_the_real_model(tmp_path: Path) -> None:
     assert lists(run)["q2"][0] in {"c01", "c02"}
     assert run.column("rank").to_pylist() == [1, 2, 3] * 2
     assert max(run.column("score").to_pylist()) <= 1
+
+
+@pytest.mark.parametrize("suffix", [".run", ".run.gz", ".jsonl"])
+def test_ranks_that_count_from_0_are_shifted_and_that_is_said(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, suffix: str
+) -> None:
+    rows = [("q1", "c02", 1, 0.5), ("q1", "c01", 0, 0.9)]
+    path = tmp_path / f"p{suffix}"
+    if suffix == ".jsonl":
+        path.write_text("".join(json.dumps({"question_id": q, "chunk_id": c, "rank": r}) + "\n" for q, c, r, _ in rows))
+    else:
+        _run_file(tmp_path / "p.run", rows)
+    if suffix.endswith(".gz"):
+        path.write_bytes(gzip.compress((tmp_path / "p.run").read_bytes()))
+    known = KnownChunks(list(TEXTS), Scopes(documents_table({}), []))
+    with caplog.at_level(logging.WARNING):
+        run, _ = RunFileRetriever("p", "x", path=path, known=known).search(questions_table("one"), 5)
+    assert [(row["rank"], row["chunk_id"]) for row in run.to_pylist()] == [(1, "c01"), (2, "c02")]
+    assert caplog.messages == [f"[systems.p] {path}: ranks count from 0 and are read as from 1"]
+    caplog.clear()
+    _run_file(tmp_path / "one.run", [("q1", "c02", 1, 0.5)])
+    RunFileRetriever("p", "x", path=tmp_path / "one.run", known=known).search(questions_table("one"), 5)
+    assert caplog.messages == []
+
+
+def test_score_and_rank_order_that_disagree_are_named(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    # q1: the second has the higher score; q2: equal scores do not disagree; q3: only beyond the depth.
+    path = _run_file(tmp_path / "p.run", [
+        ("q1", "c01", 1, 0.5), ("q1", "c02", 2, 0.9), ("q2", "c01", 1, 0.5), ("q2", "c02", 2, 0.5),
+        ("q3", "c01", 1, 0.5), ("q3", "c02", 2, 0.4), ("q3", "c03", 3, 0.9)])
+    known = KnownChunks(list(TEXTS), Scopes(documents_table({}), []))
+    with caplog.at_level(logging.WARNING):
+        run, status = RunFileRetriever("p", "x", path=path, known=known).search(questions_table("a", "b", "c"), 2)
+    assert lists(run)["q1"] == ["c01", "c02"]
+    assert states(status) == {"q1": ("ok", "score and rank order disagree; the rank decides"), "q2": ("ok", None),
+                              "q3": ("ok", None)}
+    assert caplog.messages == [
+        f"[systems.p] {path}: score and rank order disagree; the rank decides: in 1 of 3 questions, first in 'q1'"]
+
+
+@pytest.mark.parametrize(("line", "said"), [
+    ("q1 Q0 c03 1 0.1 t", "line 3: rank 1 of question 'q1' stands in line 1 already"),
+    ("q1 Q0 c01 3 0.1 t", "line 3: chunk 'c01' of question 'q1' stands in line 1 already")])
+def test_what_repeats_in_a_run_is_refused_with_its_line(tmp_path: Path, line: str, said: str) -> None:
+    path = _run_file(tmp_path / "p.run", [("q1", "c01", 1, 0.9), ("q1", "c02", 2, 0.5)])
+    path.write_text(path.read_text() + line + "\n")
+    packed = tmp_path / "p.run.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    for one in (path, packed):
+        with pytest.raises(DataError, match=f"{re.escape(str(one))}, {said}"):
+            RunFileRetriever("p", "x", path=one, known=KNOWN).search(questions_table("one"), 5)
+
+
+def test_what_a_part_returns_beyond_the_scope_is_not_fused() -> None:
+    """Tenant north sees c01 and c02 of d01: the part's first two are not hers, and keep their ranks in its list."""
+    leaky = Fixed("leaky", {"q1": Answer(["c03", "c04", "c02", "c01"], [None] * 4)})
+    strict = Fixed("strict", {"q1": Answer(["c01"], [None])})
+    known = KnownChunks(list(TEXTS), Scopes(documents_table(), chunks_table().column("doc_id").to_pylist()))
+    hybrid = HybridRetriever("h", "x", parts=[leaky, strict], weights=[2, 1], known=known)
+    run, _ = hybrid.search(questions_table(("one", {"tenant": "north"})), 4)
+    assert lists(run) == {"q1": ["c01", "c02"]}
+    assert run.column("score").to_pylist() == pytest.approx([2 / 64 + 1 / 61, 2 / 63])
+
+
+@pytest.mark.parametrize(("changes", "said"), [
+    ({"weights": [1.0]}, "weights: 1 for 2 systems"), ({"weights": [1.0, 0.0]}, "greater than 0"),
+    ({"of": ["a", "old"]}, "'old' is an old labelled set and ranks nothing"), ({"of": ["a", "c"]}, "no system 'c'")])
+def test_a_hybrid_that_cannot_be(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
+    systems = {"a": {"kind": "bm25"}, "b": {"kind": "bm25"}, "old": {"kind": "gold_set", "path": "x"}}
+    with pytest.raises(ValueError, match=said):
+        make_config(tmp_path, {**systems, "h": {"kind": "hybrid", "of": ["a", "b"], **changes}})
