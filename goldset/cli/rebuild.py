@@ -29,5 +29,6 @@ def command(config_path: Path, until: str | None, as_json: bool) -> None:
     if as_json:
         result_json({"schema": "goldset.rebuild/1", "stages": refs, "review": progress})
     else:
-        result(f"queue: {progress['open']} of {progress['items']} items wait for people; "
+        carried = f", {progress['carried']} answers carried from earlier rebuilds" if progress["carried"] else ""
+        result(f"queue: {progress['open']} of {progress['items']} items wait for people{carried}; "
                f"goldset review serve -c {config_path}")

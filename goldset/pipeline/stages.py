@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from goldset.config import BM25System, Config, DenseSystem, GoldSetSystem, QdrantSystem, RunSystem, SimilarityJudge
 from goldset.errors import DataError
@@ -35,16 +36,16 @@ class Context:
 class Stage:
     """One step of the pipeline.
 
-    ``settings`` returns what of the configuration can change the result, ``files`` the outside files it reads; both
-    go into the key of the artifact together with the keys of the tables in ``reads``. ``version`` goes up whenever
-    the code changes what the same input gives.
+    ``settings`` returns what of the configuration can change the result, by the names that a reader knows; ``files``
+    the outside files it reads. Both go into the key of the artifact, together with the keys of the tables in
+    ``reads``. ``version`` goes up whenever the code changes what the same input gives.
     """
 
     name: str
     reads: tuple[str, ...]
     writes: tuple[str, ...]
     run: Callable[[Context, Mapping[str, pa.Table]], tuple[Tables, dict[str, Any]]]
-    settings: Callable[[Config], Any]
+    settings: Callable[[Config], Mapping[str, Any]]
     files: Callable[[Config], list[Path]] = lambda config: []
     version: int = 1
 
@@ -170,7 +171,7 @@ MANNERS = {"timeout", "retries", "in_flight", "per_second", "failed_share"}
 
 def _system_settings(config: Config) -> dict[str, Any]:
     ranking = {name: system for name, system in config.systems.items() if not isinstance(system, GoldSetSystem)}
-    return {"depth": config.pool.depth,
+    return {"pool.depth": config.pool.depth,
             "systems": {name: system.model_dump(mode="json", exclude=MANNERS) for name, system in ranking.items()},
             "families": {name: config.family(name) for name in ranking},
             "tokenizers": {name: system.tokenizer.version for name, system in config.systems.items()
@@ -178,7 +179,7 @@ def _system_settings(config: Config) -> dict[str, Any]:
             "encoders": {name: _encoder_settings(config, system) for name, system in config.systems.items()
                          if isinstance(system, DenseSystem | QdrantSystem)},
             # An approximate index is made of each shard; exact search gives the same whatever the shards.
-            "shards": {name: config.pool.shard_chunks for name, system in config.systems.items()
+            "pool.shard_chunks": {name: config.pool.shard_chunks for name, system in config.systems.items()
                        if isinstance(system, DenseSystem) and system.index != "exact"}}
 
 
@@ -198,14 +199,19 @@ def _judge(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, di
     states: dict[str, int] = {}
     for status in verdicts.column("status").to_pylist():
         states[status] = states.get(status, 0) + 1
-    return {"verdicts": verdicts}, {"status": states, "judge": judge.card_info()}
+    first = verdicts.filter((pc.field("vote") == 1) & (pc.field("attempt") == 1))
+    known = first.column("cached").to_pylist().count(True)
+    notes = [f"{len(first) - known:,} pairs judged, {known:,} known from before or of the same text"]
+    return {"verdicts": verdicts}, {"status": states, "judge": judge.card_info(), "judged": len(first) - known,
+                                    "known": known, "notes": notes}
 
 
-def _judge_settings(config: Config) -> list[Any]:
+def _judge_settings(config: Config) -> dict[str, Any]:
     from goldset.judges import instrument_version
 
     encoder = _encoder_settings(config, config.judge) if isinstance(config.judge, SimilarityJudge) else None
-    return [config.judge.model_dump(mode="json", exclude={"budget"}), encoder, instrument_version()]
+    return {"judge": config.judge.model_dump(mode="json", exclude={"budget"}), "judge's encoder": encoder,
+            "judge's instrument": instrument_version()}
 
 
 def _judge_files(config: Config) -> list[Path]:
@@ -230,23 +236,25 @@ def _queue(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, di
 
 STAGES: tuple[Stage, ...] = (
     Stage("corpus", (), ("documents", "chunks"), _corpus,
-          lambda config: config.corpus.model_dump(mode="json", exclude={"merge_near_twins"}), _corpus_files,
+          lambda config: {"corpus": config.corpus.model_dump(mode="json", exclude={"merge_near_twins"})}, _corpus_files,
           version=2),
     Stage("spans", ("documents", "chunks"), ("spans", "span_links"), _spans,
-          lambda config: config.corpus.merge_near_twins),
+          lambda config: {"corpus.merge_near_twins": config.corpus.merge_near_twins}),
     Stage("questions", (), ("questions", "drops"), _questions,
-          lambda config: [config.questions.model_dump(mode="json"), config.project.seed, config.project.timezone],
+          lambda config: {"questions": config.questions.model_dump(mode="json"), "project.seed": config.project.seed,
+                          "project.timezone": config.project.timezone},
           _question_files),
     Stage("retrieve", ("documents", "chunks", "questions"), ("run", "run_status"), _retrieve, _system_settings,
           lambda config: [config.path(system.path) for system in config.systems.values()
                           if isinstance(system, RunSystem)]),
     Stage("pool", ("run", "questions", "documents", "chunks", "spans", "span_links"), ("candidates",), pool_stage,
-          lambda config: [config.pool.depth, sorted(audit_only(config)), old_set_settings(config)], old_set_files),
+          lambda config: {"pool.depth": config.pool.depth, "audit_only": sorted(audit_only(config)),
+                          "old sets": old_set_settings(config)}, old_set_files),
     Stage("judge", ("candidates", "questions", "spans", "documents"), ("verdicts",), _judge, _judge_settings,
           _judge_files),
     Stage("queue", ("candidates", "verdicts", "spans"), ("queue",), _queue,
-          lambda config: [config.review.model_dump(mode="json", include={
-              "profile", "rejection_share", "rejection_min", "second_share"}), config.project.seed]),
+          lambda config: {"review": config.review.model_dump(mode="json", include={
+              "profile", "rejection_share", "rejection_min", "second_share"}), "project.seed": config.project.seed}),
 )
 
 __all__ = ["STAGES", "Context", "Stage", "Tables", "audit_only"]

@@ -257,3 +257,11 @@ def test_the_index_of_the_configuration(tmp_path: Path) -> None:
     nowhere = make_config(tmp_path, {"d": {**system, "device": "cuda"}})
     with pytest.raises(ConfigError, match="torch finds no GPU here"):
         build_retrievers(config=nowhere, documents=documents_table(), chunks=chunks_table(), cache=tmp_path)
+
+
+def test_a_shard_that_knows_too_few_chunks_sets_no_floor() -> None:
+    # Three chunks, the first alone in its shard and the best. The second has more windows than are looked at first.
+    near, nearer, far = (np.array([[cosine, (1 - cosine**2) ** 0.5]], np.float32) for cosine in (0.8, 0.9, 0.1))
+    encoder = Given(np.array([[1.0, 0.0]], np.float32), [nearer, np.repeat(near, 60, axis=0), far])
+    run, _ = retriever(encoder, most=2).search(numbered(1), 3)
+    assert run.column("chunk_id").to_pylist() == ["c0001", "c0002", "c0003"]
