@@ -19,11 +19,13 @@ def command(config_path: Path, measured: bool, as_json: bool) -> None:
     from goldset.config import load_config
     from goldset.pipeline import rebuild
     from goldset.pipeline.plan import plan_cost, plan_text
+    from goldset.pipeline.poolreport import pool_text
 
     config = load_config(config_path)
     artifacts = rebuild(config, until="pool", quiet=as_json, say=say)
     cost = plan_cost(config, artifacts, measured=measured)
+    pool = artifacts.report("pool")
     if as_json:
-        result_json({"schema": "goldset.plan/1", **cost})
+        result_json({"schema": "goldset.plan/1", **cost, "pool": pool})
     else:
-        result(plan_text(cost))
+        result(f"{plan_text(cost)}\n\n{pool_text(pool)}")

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from goldset.config import Config, GoldSetSystem
 from goldset.errors import DataError
+from goldset.retrievers.scope import KnownChunks, Scopes, beyond_scope
 
 if TYPE_CHECKING:
     from goldset.pipeline.stages import Context, Tables
@@ -23,19 +24,14 @@ def pool_stage(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables
     (system -> results). ``old_sets`` says how much of each old labelled set was found.
     """
     from goldset.pool import pool_candidates
-    from goldset.retrievers.scope import KnownChunks, Scopes, beyond_scope
 
     config, questions = context.config, tables["questions"]
-    scopes = Scopes(tables["documents"], tables["chunks"].column("doc_id").to_pylist())
-    known = KnownChunks(tables["chunks"].column("chunk_id").to_pylist(), scopes)
     old, old_report = _old_sets(config, questions, tables["chunks"])
     beyond: dict[str, int] = {}
-    kept = []
-    for table in (tables["run"], old):
-        hidden = pa.array(beyond_scope(table, questions, known), pa.bool_())
-        for system in table.column("system").filter(hidden).to_pylist():
-            beyond[system] = beyond.get(system, 0) + 1
-        kept.append(table.filter(pc.invert(hidden)))
+    kept = [tables["run"], old]
+    if any(scope != "{}" for scope in questions.column("scope").to_pylist()):
+        known = known_chunks(tables["documents"], tables["chunks"])
+        kept = [_within(table, questions, known, beyond) for table in kept]
     pooled = pool_candidates(run=kept[0], spans=tables["spans"], links=tables["span_links"], depth=config.pool.depth,
                              audit_only=audit_only(config), chunks=tables["chunks"], unranked=kept[1])
     if not len(pooled.candidates):
@@ -43,6 +39,19 @@ def pool_stage(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables
                         "look at run_status in the retrieve artifact and at the corpus")
     return {"candidates": pooled.candidates}, {**pooled.report, "beyond_scope": dict(sorted(beyond.items())),
                                                "old_sets": old_report}
+
+
+def known_chunks(documents: pa.Table, chunks: pa.Table) -> KnownChunks:
+    """Tables documents, chunks -> what systems that are not ours are checked against."""
+    return KnownChunks(chunks.column("chunk_id").to_pylist(), Scopes(documents, chunks.column("doc_id").to_pylist()))
+
+
+def _within(table: pa.Table, questions: pa.Table, known: KnownChunks, beyond: dict[str, int]) -> pa.Table:
+    """The rows within their question's scope; the others are added to ``beyond`` by system."""
+    hidden = pa.array(beyond_scope(table, questions, known), pa.bool_())
+    for system in table.column("system").filter(hidden).to_pylist():
+        beyond[system] = beyond.get(system, 0) + 1
+    return table.filter(pc.invert(hidden))
 
 
 def audit_only(config: Config) -> frozenset[str]:
@@ -80,6 +89,12 @@ def _old_sets(config: Config, questions: pa.Table, chunks: pa.Table) -> tuple[pa
                                 "family": pa.repeat(pa.scalar(config.family(name)), count),
                                 **{key: found.pairs.column(key) for key in names[2:]}}))
     return pa.concat_tables(tables), report
+
+
+def found_of(told: Mapping[str, Any]) -> str:
+    """How much of an old set was found, from its report, in words."""
+    return (f"{told['in_the_sample']:,} of its {told['questions']:,} questions are in the sample; "
+            f"{told['in_the_corpus']:,} of {told['gold']:,} gold passages of these are found in the corpus")
 
 
 def open_old_set(config: Config, system: GoldSetSystem) -> Any:

@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from goldset.config import Config, DenseSystem, GoldSetSystem, HttpSystem, PythonSystem, QdrantSystem, RunSystem
 from goldset.errors import ExitCode, GoldsetError
-from goldset.pipeline.pooling import open_old_set
+from goldset.pipeline.pooling import found_of, known_chunks, open_old_set
 from goldset.retrievers import KnownChunks, Retriever, build_retrievers
 from goldset.retrievers.base import REPEATS
-from goldset.retrievers.scope import Scopes, beyond_scope
+from goldset.retrievers.scope import beyond_scope
 from goldset.store import Workspace
 
 FEW = 3
@@ -124,11 +124,6 @@ def send_ahead(config: Config, retrievers: Mapping[str, Retriever], tables: Mapp
                 _log.warning("[systems.%s] %d questions sent ahead: %s", name, len(asked), note)
 
 
-def known_chunks(documents: pa.Table, chunks: pa.Table) -> KnownChunks:
-    """Tables documents, chunks -> what systems that are not ours are checked against."""
-    return KnownChunks(chunks.column("chunk_id").to_pylist(), Scopes(documents, chunks.column("doc_id").to_pylist()))
-
-
 def check_systems(config: Config, tables: Mapping[str, pa.Table], *, questions: int) -> list[Checked]:
     """Every system of the configuration -> Checked, in the order of the file.
 
@@ -159,9 +154,7 @@ def _old_set(checked: Checked, config: Config, system: GoldSetSystem, tables: Ma
     from goldset.retrievers.oldset import old_gold
 
     told = old_gold(open_old_set(config, system), questions=tables["questions"], chunks=tables["chunks"]).report
-    note = (f"{told['in_the_sample']} of its {told['questions']} questions are in the sample; "
-            f"{told['in_the_corpus']} of {told['gold']} gold passages of these are found in the corpus")
-    return replace(checked, notes=(note,))
+    return replace(checked, notes=(found_of(told),))
 
 
 def exit_code(found: Sequence[Checked]) -> int:

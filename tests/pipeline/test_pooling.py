@@ -16,8 +16,11 @@ from goldset import encoder
 from goldset.config import load_config
 from goldset.pipeline import Artifacts, rebuild
 from goldset.text import question_id
+from tests.cli.conftest import Goldset, goldset
 from tests.pipeline.golden import jsonl
 from tests.retrievers.test_systems import HashingEncoder
+
+__all__ = ["goldset"]
 
 pytest.importorskip("httpx")
 
@@ -200,6 +203,37 @@ def test_an_old_set_feeds_the_pool_and_is_measured_nowhere(tmp_path: Path) -> No
     again = rebuild(load_config(path), until="pool", quiet=True, say=said.append)
     assert [line.partition(":")[0] for line in said if "reused" in line] == ["corpus", "spans", "questions", "retrieve"]
     assert again.report("pool")["old_sets"]["old"]["in_the_corpus"] == 1
+
+
+def test_the_plan_says_what_the_pool_holds(tmp_path: Path, goldset: Goldset) -> None:
+    """Production grades the pool: it serves b0 and a0 to everybody, each of which one tenant may not see."""
+    path = project(tmp_path, PRODUCTION + OLD + '[systems.bm25]\nkind = "bm25"\n')
+    path.write_text(path.read_text().replace('family = "lexical"', 'family = "web"\naudit_only = true'))
+    (tmp_path / "all.run").write_text("".join(f"{question} Q0 {chunk} {rank} 1 t\n" for question in IDS
+                                              for rank, chunk in enumerate(("b0", "a0", "gone"), 1)))
+    jsonl(tmp_path / "old.json", [{"question": "harbour ferry tickets", "gold_ids": ["a1", "gone"]}])
+    done = goldset("plan", "-c", path)
+    assert done.code == 0, done.err
+    lines = done.out[done.out.index("pool, "):].splitlines()
+    # Four chunks each for the two with a tenant and eight without: 16 of three questions, each nine words of a passage
+    # of its own. The old set names one of those.
+    assert lines == [
+        "pool, to rank 50: 5.3 chunks a question (48 words) are 5.3 passages to judge (48 words); 0 pairs are twins of "
+        "others; 0.0 words a question stand in no passage to judge",
+        "                  passages  of no other",
+        "  system bm25           16           15",
+        "  system old             1            0",
+        "  family lexical        16           15",
+        "  family old             1            0",
+        "  held by both  bm25  old",
+        "  bm25            16    1",
+        "  old              1    1",
+        "production (audit_only) would have given 4 passages, of which the pool holds 4",
+        "old: 1 of its 1 questions are in the sample; 1 of 2 gold passages of these are found in the corpus",
+        "production: 2 results beyond their question's scope were left out"]
+    told = json.loads(goldset("plan", "-c", path, "--json").out)["pool"]
+    assert told["audit_only"] == {"production": {"candidates": 4, "in_pool": 4}}
+    assert told["systems"] == ["bm25", "old"]
 
 
 @pytest.mark.parametrize(("old", "new", "said"), [
