@@ -1,8 +1,9 @@
 """The table of speeds: every row of DESIGN section 7 that concerns search, ours beside the alternative. `make bench`.
 
 Each benchmark runs in a process of its own, says N, and refuses a smaller one. The rows go to stdout, progress to
-stderr, and everything that was measured to ``workspace/bench.json`` (``--json FILE``). ``--only NAME`` runs some of
-them; ``--write`` puts the table into the README. The exit code is 1 where a bound is missed or a benchmark fails.
+stderr, and everything that was measured to ``workspace/bench.json`` (``--json FILE``). ``--only NAME`` measures some
+of them again and keeps the others of that file, if the machine is the same; ``--write`` puts the table into the README.
+The exit code is 1 where a bound is missed or a benchmark fails.
 """
 
 from __future__ import annotations
@@ -47,6 +48,16 @@ def run(name: str) -> list[dict[str, Any]] | None:
     return rows
 
 
+def known(path: Path) -> dict[str, list[dict[str, Any]]]:
+    """Rows measured before on this machine, by benchmark."""
+    document = json.loads(path.read_text()) if path.exists() else {"rows": []}
+    here = document.get("cpu") == cpu() and document.get("python") == platform.python_version()
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in document["rows"] if here else []:
+        found.setdefault(row["benchmark"], []).append(row)
+    return {name: rows for name, rows in found.items() if name in BENCHMARKS}
+
+
 def main() -> int:
     """Run, print, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -54,17 +65,22 @@ def main() -> int:
     parser.add_argument("--json", type=Path, default=ROOT / "workspace" / "bench.json", metavar="FILE")
     parser.add_argument("--write", action="store_true", help="replace the block 'speed' of README.md")
     options = parser.parse_args()
-    if options.write and options.only:
-        parser.error("--write needs all rows; leave --only out")
-    results = {name: run(name) for name in options.only or BENCHMARKS}
-    rows = [row for part in results.values() for row in part or []]
-    failed = [name for name, part in results.items() if part is None]
+    found = known(options.json) if options.only else {}
+    failed = []
+    for name in options.only or BENCHMARKS:
+        measured = run(name)
+        if measured is None:
+            failed.append(name)
+        else:
+            found[name] = [{"benchmark": name, **row} for row in measured]
+            write(options.json, [row for part in found.values() for row in part])
+    rows = [row for name in BENCHMARKS for row in found.get(name, [])]
     machine = f"{cpu()}; Python {platform.python_version()}"
-    print(f"{machine}\n\n{table(rows)}")
-    write(options.json, rows)
-    print(f"\nAll measurements: {options.json}")
-    if options.write and not failed:
+    print(f"{machine}\n\n{table(rows)}\n\nAll measurements: {options.json}")
+    if options.write and len(found) == len(BENCHMARKS):
         generate_docs.write_block("speed", f"{table(rows)}\n\n{machine}; `python tests/benchmarks/bench.py --write`")
+    elif options.write:
+        print(f"not written: {', '.join(sorted(BENCHMARKS.keys() - found.keys()))} not measured", file=sys.stderr)
     if failed:
         print(f"failed: {', '.join(failed)}", file=sys.stderr)
     return int(bool(failed) or any(row["met"] is False for row in rows))

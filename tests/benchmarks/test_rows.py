@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.benchmarks import bench, bm25_speed
-from tests.benchmarks.rows import AtLeast, AtMost, Row, arguments, finish, in_turn, table
+from tests.benchmarks.rows import AtLeast, AtMost, Row, arguments, finish, in_turn, table, write
 from tests.benchmarks.words import TERMS, WORDS, questions, token_lists
 
 HERE = Path(__file__).parent
@@ -66,6 +67,16 @@ def test_every_benchmark_of_the_table_refuses_a_smaller_n(name: str) -> None:
     done = subprocess.run([sys.executable, str(HERE / name), "--n", "9"], capture_output=True, text=True)
     assert done.returncode == 2
     assert "or more; smaller sizes say nothing" in done.stderr
+
+
+def test_rows_measured_before_are_kept_only_for_this_machine(tmp_path: Path) -> None:
+    path = tmp_path / "bench.json"
+    assert bench.known(path) == {}
+    rows = [{"benchmark": "bm25", **Row("search", "s", 1.0).document()}, {"benchmark": "gone", "work": "x"}]
+    write(path, rows)
+    assert bench.known(path) == {"bm25": rows[:1]}
+    path.write_text(path.read_text().replace(platform.python_version(), "2.7"))
+    assert bench.known(path) == {}
 
 
 def test_the_words_are_drawn_by_their_rank() -> None:
