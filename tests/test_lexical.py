@@ -171,6 +171,18 @@ def test_blocks_change_no_bit(monkeypatch: pytest.MonkeyPatch, block: int) -> No
         assert whole.weights.tobytes() == cut.weights.tobytes()
 
 
+@pytest.mark.parametrize("together", [0, 5, 40])
+def test_a_very_long_query_is_added_in_the_same_order(monkeypatch: pytest.MonkeyPatch, together: int) -> None:
+    rng = random.Random(together)
+    monkeypatch.setattr("goldset.lexical.okapi._TOGETHER", together)
+    for _ in range(50):
+        corpus = [*_corpus(rng), ["w1"], ["v"], ["u"]]
+        library = BM25Okapi(corpus)
+        kept = [term for term, idf in library.idf.items() if idf > 0]
+        query = rng.choices([*kept, "nowhere"], k=30)
+        assert SparseOkapi(corpus).get_scores(query).tobytes() == library.get_scores(query).tobytes()
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.lists(st.sampled_from("abcdefg"), max_size=8), min_size=1, max_size=12), st.randoms())
 def test_the_order_of_the_input_changes_nothing(corpus: list[list[str]], rng: random.Random) -> None:

@@ -25,6 +25,7 @@ Longs = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 EPSILON = 0.25  # the library's default: share of the average idf that stands for a negative one
+_TOGETHER = 1 << 24  # postings that are copied to be added in one product: 200 MB
 _ROWS_A_GROUP = 64
 _SMALLEST = float(np.nextafter(0.0, 1.0))
 _BLOCK = 1 << 18  # tokens or postings at a time: bounds the temporaries
@@ -194,12 +195,18 @@ class SparseOkapi(BM25Okapi):  # type: ignore[misc]
 
 def add_up(terms: Sequence[tuple[Rows, Floats]], size: int) -> Floats:
     """(Rows, weights) of each term of a query -> score of each of ``size`` rows, added in the order of the terms."""
-    if not terms:
-        return np.zeros(size)
-    ends = np.cumsum([0, *(len(rows) for rows, _ in terms)], dtype=np.int32)  # as the rows, or they are copied
-    rows, weights = (np.concatenate(parts) for parts in zip(*terms, strict=True))
-    # A compressed column a term: the product with ones adds column after column, several times faster than indexing.
-    scores: Floats = sparse.csc_array((weights, rows, ends), shape=(size, len(terms))) @ np.ones(len(terms))
+    ends = np.cumsum([0, *(len(rows) for rows, _ in terms)])
+    together = int(np.searchsorted(ends, _TOGETHER, side="right")) - 1
+    if together:
+        rows, weights = (np.concatenate(parts) for parts in zip(*terms[:together], strict=True))
+        # A column a term: the product with ones adds column after column, several times faster than indexing.
+        starts = ends[: together + 1].astype(np.int32)  # as the rows, or they are copied
+        matrix = sparse.csc_array((weights, rows, starts), shape=(size, together))
+        scores: Floats = matrix @ np.ones(together)
+    else:
+        scores = np.zeros(size)
+    for rows, weights in terms[together:]:  # of a very long query; not in a second product, which would add sums
+        scores[rows] += weights
     return scores
 
 
