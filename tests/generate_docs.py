@@ -119,7 +119,8 @@ def _first_line(model: Any) -> str:
 
 
 def _keys(model: Any, indent: str = "") -> Iterator[str]:
-    for name, field in model.model_fields.items():
+    # The kind says which keys there are, so it comes first, also where a section shares its keys with others.
+    for name, field in sorted(model.model_fields.items(), key=lambda item: item[0] != "kind"):
         inner = _models(field.annotation)
         about = field.description or (_first_line(inner[0]) if inner else "")
         about = about or (f'one of: {", ".join(get_args(field.annotation))}' if name == "kind" else "")

@@ -18,7 +18,7 @@ from goldset.pipeline import Artifacts, rebuild
 from goldset.text import question_id
 from tests.cli.conftest import Goldset, goldset
 from tests.pipeline.golden import jsonl
-from tests.retrievers.test_systems import HashingEncoder
+from tests.retrievers.tables import HashingEncoder
 
 __all__ = ["goldset"]
 

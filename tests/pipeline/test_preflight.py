@@ -20,7 +20,7 @@ from goldset.pipeline.preflight import few
 from tests.cli.conftest import Goldset, goldset
 from tests.pipeline.golden import jsonl
 from tests.pipeline.test_pooling import ASKED, IDS, OLD, PRODUCTION, TENANT, project
-from tests.retrievers.test_systems import questions_table
+from tests.retrievers.tables import questions_table
 
 __all__ = ["goldset"]
 

@@ -20,7 +20,7 @@ from goldset.retrievers import build_retrievers, dense
 from goldset.retrievers.dense import DenseRetriever
 from goldset.retrievers.nearest import HNSW, IVF, Kind
 from goldset.retrievers.scope import Scopes
-from tests.retrievers.test_systems import (
+from tests.retrievers.tables import (
     HashingEncoder,
     chunks_table,
     documents_table,

@@ -9,7 +9,7 @@ import pyarrow as pa
 from goldset.formats.sets import Corpus, LabelledSet
 from goldset.retrievers.oldset import old_gold
 from goldset.schemas import empty, from_rows
-from tests.retrievers.test_systems import questions_table
+from tests.retrievers.tables import questions_table
 
 S = ["The red button resets the router at once.", "Hold it for ten seconds until it blinks twice.",
      "Refunds take five days to reach an account.", "The printer prints blank pages after updates."]

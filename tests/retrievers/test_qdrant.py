@@ -16,8 +16,7 @@ from goldset.errors import ConfigError, DataError, ExitCode, ExternalError, Miss
 from goldset.retrievers.base import Retriever
 from goldset.retrievers.qdrant import QdrantRetriever, scope_filter
 from goldset.schemas import conform
-from tests.retrievers.test_http import known_chunks
-from tests.retrievers.test_systems import (
+from tests.retrievers.tables import (
     HashingEncoder,
     chunks_table,
     documents_table,
@@ -26,6 +25,7 @@ from tests.retrievers.test_systems import (
     questions_table,
     states,
 )
+from tests.retrievers.test_http import known_chunks
 
 pytest.importorskip("qdrant_client", reason="qdrant-client is not installed")
 from qdrant_client import QdrantClient, models
