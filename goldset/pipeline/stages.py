@@ -71,19 +71,29 @@ def _corpus_files(config: Config) -> list[Path]:
 
 
 def _spans(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, dict[str, Any]]:
-    from goldset.spans import canonical_spans, merge_twins
+    from goldset.spans import canonical_spans, merge_twins, twins_apart
     from goldset.spans.neartwins import LISTED, MOST, near_twins
 
-    built = canonical_spans(documents=tables["documents"], chunks=tables["chunks"])
+    documents, keys = tables["documents"], _scope_keys(context.config)
+
+    def apart(spans: pa.Table) -> pa.Table:
+        return twins_apart(spans, documents, keys) if keys else spans
+
+    built = canonical_spans(documents=documents, chunks=tables["chunks"])
     spans, merge = built.spans, context.config.corpus.merge_near_twins
     texts = len(spans) - built.report["twins"]
     if merge is None and texts > MOST:
-        return {"spans": spans, "span_links": built.links}, {**built.report, "near_twins": {"looked_at": 0}}
+        return {"spans": apart(spans), "span_links": built.links}, {**built.report, "near_twins": {"looked_at": 0}}
     pairs = near_twins(spans, threshold=LISTED if merge is None else min(LISTED, merge))
     joined = [pair for pair in pairs if merge is not None and pair["similarity"] >= merge]
     report = {**built.report, "near_twins": {"looked_at": texts, "from": LISTED, "pairs": len(pairs),
                                              "merged": len(joined), "most_alike": pairs[:50]}}
-    return {"spans": merge_twins(spans, joined) if joined else spans, "span_links": built.links}, report
+    return {"spans": apart(merge_twins(spans, joined) if joined else spans), "span_links": built.links}, report
+
+
+def _scope_keys(config: Config) -> list[str]:
+    """Names under which questions were asked: what may hide a document from somebody."""
+    return sorted({key for source in config.questions.logs for key in source.scope})
 
 
 def _questions(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, dict[str, Any]]:
@@ -239,7 +249,8 @@ STAGES: tuple[Stage, ...] = (
           lambda config: {"corpus": config.corpus.model_dump(mode="json", exclude={"merge_near_twins"})}, _corpus_files,
           version=2),
     Stage("spans", ("documents", "chunks"), ("spans", "span_links"), _spans,
-          lambda config: {"corpus.merge_near_twins": config.corpus.merge_near_twins}),
+          lambda config: {"corpus.merge_near_twins": config.corpus.merge_near_twins,
+                          "questions.logs.scope": _scope_keys(config)}),
     Stage("questions", (), ("questions", "drops"), _questions,
           lambda config: {"questions": config.questions.model_dump(mode="json"), "project.seed": config.project.seed,
                           "project.timezone": config.project.timezone},

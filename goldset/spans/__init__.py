@@ -6,6 +6,7 @@
 * ``context``: the sentence before and after a span, for judge and reviewer.
 """
 
+from goldset.spans.apart import twins_apart
 from goldset.spans.canonical import SpanTables, canonical_spans, shared_length
 from goldset.spans.context import context, main_span
 from goldset.spans.neartwins import merge_twins, near_twins
@@ -28,4 +29,5 @@ __all__ = [
     "sentences",
     "served",
     "shared_length",
+    "twins_apart",
 ]

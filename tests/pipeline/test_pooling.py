@@ -174,6 +174,25 @@ path = "old"
     assert told["fused"] is None
 
 
+def test_a_text_that_two_tenants_have_is_judged_on_the_askers_own_copy(tmp_path: Path) -> None:
+    """a0 and b0 say the same, as do a1 and a2: twins only where whoever sees the one sees the other."""
+    texts = {chunk: f"{WORDS[tenant]} from gate {chunk}" for chunk, tenant in TENANT.items()}
+    texts |= {"a0": "the ferry leaves", "b0": "the ferry leaves", "a1": "no bicycles", "a2": "no bicycles"}
+    path = project(tmp_path, PRODUCTION, texts=texts)
+    artifacts = pooled(path)
+    documents = dict(zip(*(artifacts.table("spans").column(name).to_pylist() for name in ("span_id", "doc_id")),
+                         strict=True))
+    read: dict[str | None, set[str]] = {}
+    for row in artifacts.table("candidates").to_pylist():
+        read.setdefault(IDS[row["question_id"]], set()).add(documents[row["span_id"]])
+    assert read == {"a": {"a0", "a1", "a3"}, "b": {"b0", "b1", "b2", "b3"},
+                    None: {"a0", "a1", "a3", "b0", "b1", "b2", "b3"}}
+    # A log without a scope lets everybody see everything: one copy is enough.
+    path.write_text(path.read_text().replace(', scope = ["tenant"]', ""))
+    everybody = pooled(path)
+    assert len(everybody.table("candidates")) == 3 * 6
+
+
 OLD = '[systems.old]\nkind = "gold_set"\nfamily = "old"\npath = "old.json"\n'
 
 
