@@ -8,7 +8,7 @@ VENV     := .venv
 BIN      := $(VENV)/bin
 PIP      := $(BIN)/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS)
 
-.PHONY: setup demo test check docs docs-check base-check clean
+.PHONY: setup demo test check docs docs-check base-check bench clean
 
 setup: $(VENV)/.ready
 
@@ -37,6 +37,9 @@ base-check:        ## a base install, without extras, in a virtual environment o
 	$(PYTHON) -m venv $(VENV)-base
 	$(VENV)-base/bin/python -m pip install --quiet --disable-pip-version-check $(PIP_ARGS) .
 	$(VENV)-base/bin/python tests/base_install.py $(VENV)-base/bin/goldset
+
+bench: setup       ## search at size: ours beside rank_bm25, bm25s, faiss and encode; about half an hour
+	$(BIN)/python tests/benchmarks/bench.py
 
 clean:
 	rm -rf $(VENV) $(VENV)-base workspace .prefect

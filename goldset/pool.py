@@ -15,6 +15,7 @@ from goldset.text import count_words
 
 HALF = 0.5  # a span is a candidate if one chunk covers this much of it
 PAIR = ["question_id", "span_id"]
+NO_RANK = 0  # of a chunk that no system ranked; ranks count from 1
 
 
 class PoolTables(NamedTuple):
@@ -32,12 +33,14 @@ def pool_candidates(
     depth: int,
     audit_only: frozenset[str] = frozenset(),
     chunks: pa.Table | None = None,
+    unranked: pa.Table | None = None,
 ) -> PoolTables:
     """Tables run, spans, span_links -> table candidates, keyed by question and the representative of a twin group.
 
     A pooled chunk makes candidates of the span that holds most of its text and of every other span of which it covers
-    at least half: never none. Systems in ``audit_only`` feed nothing; the report grades the pool by them. Rows in the
-    order of question_id and span_id, whatever the order of the input.
+    at least half: never none. Systems in ``audit_only`` feed nothing; the report grades the pool by them. ``unranked``
+    chunks (of old labelled sets) enter at any depth and stand among the systems, without a rank. Rows in the order of
+    question_id and span_id, whatever the order of the input.
 
     The report (counts, or means over the questions for which a system returned something; null where there are none):
 
@@ -57,8 +60,11 @@ def pool_candidates(
         depth: ranks that enter.
         audit_only: systems that never feed the pool.
         chunks: table chunks, for the words before folding.
+        unranked: columns system, family, question_id, chunk_id.
     """
     top = run.filter(pc.less_equal(run.column("rank"), depth)).drop_columns(["score"]).to_pandas()
+    if unranked is not None:
+        top = pd.concat([top, unranked.to_pandas().assign(rank=NO_RANK)], ignore_index=True)
     feeds = ~top["system"].isin(list(audit_only))
     linked = _links(spans, links)
     chosen = linked[linked["chosen"]]
@@ -101,13 +107,16 @@ def _candidates(best: pd.DataFrame) -> pa.Table:
     families = families.explode("family").drop_duplicates().sort_values([*PAIR, "family"])
     starts, ends = _runs(best), _runs(families)
     pairs = best.drop_duplicates(PAIR)
+    has_rank = best["rank"].to_numpy() != NO_RANK
+    ranked = best[has_rank]
     ranks = pa.StructArray.from_arrays(
-        [pa.array(best["system"], pa.string()), pa.array(best["rank"], pa.int32())], fields=list(RANK)
+        [pa.array(ranked["system"], pa.string()), pa.array(ranked["rank"], pa.int32())], fields=list(RANK)
     )
+    before = np.append(0, np.cumsum(has_rank))[np.asarray(starts)]
     columns = {
         "question_id": pa.array(pairs["question_id"], pa.string()),
         "span_id": pa.array(pairs["span_id"], pa.string()),
-        "best_ranks": pa.ListArray.from_arrays(starts, ranks),
+        "best_ranks": pa.ListArray.from_arrays(pa.array(before, pa.int32()), ranks),
         "systems": pa.ListArray.from_arrays(starts, pa.array(best["system"], pa.string())),
         "families": pa.ListArray.from_arrays(ends, pa.array(families["family"], pa.string())),
     }

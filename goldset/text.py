@@ -14,7 +14,11 @@ import json
 import re
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
+
+from goldset.errors import MissingExtra
 
 _SPACE = re.compile(r"\s+")
 _INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060\ufeff\u00ad]")
@@ -23,13 +27,13 @@ _QUOTES = str.maketrans({"‘": "'", "’": "'", "‚": "'", "“": '"', "”": 
                          "–": "-", "—": "-", "‐": "-", "‑": "-", "−": "-"})
 
 # Scripts written without spaces between words: Thai, Lao, Myanmar, Khmer, kana, CJK ideographs.
-_UNSPACED = ("\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
+_UNSPACED = ("\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
              "\U00020000-\U0003ffff")
 _TOKEN = re.compile(rf"[{_UNSPACED}]+|(?:[^\W_{_UNSPACED}]+|[\u0300-\u036f\u0900-\u0dff]+)+")
 _UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]")
 _WORD = re.compile(rf"[{_UNSPACED}]{{1,2}}|[^\s{_UNSPACED}]+")
 
-TOKENIZER_VERSION = "words-casefold-bigrams/1"
+TOKENIZER_VERSION = "words-casefold-bigrams/2"
 
 
 def tokenize(text: str) -> list[str]:
@@ -49,6 +53,74 @@ def tokenize(text: str) -> list[str]:
         else:
             tokens.append(word)
     return tokens
+
+
+# Lists of function words in bm25s: Lucene's for English, Snowball's for most others. Not its Chinese one: we cut
+# Chinese into bigrams, and a bigram that looks like a listed word often is not that word.
+STOP_WORDS = {
+    "da": "DANISH", "de": "GERMAN", "en": "EN", "es": "SPANISH", "fr": "FRENCH", "it": "ITALIAN", "ko": "KOREAN",
+    "nl": "DUTCH", "no": "NORWEGIAN", "pt": "PORTUGUESE", "ru": "RUSSIAN", "sv": "SWEDISH", "tr": "TURKISH",
+}
+STEMMERS = frozenset({
+    "ar", "ca", "cs", "da", "de", "el", "en", "eo", "es", "et", "eu", "fa", "fi", "fr", "ga", "hi", "hu", "hy", "id",
+    "it", "lt", "ne", "nl", "no", "pl", "pt", "ro", "ru", "sr", "st", "sv", "ta", "tr", "yi",
+})
+
+
+@dataclass(frozen=True)
+class Tokenizer:
+    """``tokenize``, then stop words out and stems in, if asked for; both by the rules of one language.
+
+    Attributes:
+        language: ISO 639-1 code, one of STEMMERS or STOP_WORDS; only they read it.
+        stem: words to Snowball stems (PyStemmer).
+        stop_words: leave out the language's function words (bm25s's list), as a whole token, before stemming.
+
+    Raises:
+        MissingExtra: the library behind it is not installed.
+    """
+
+    language: str | None = None
+    stem: bool = False
+    stop_words: bool = False
+
+    def __call__(self, text: str) -> list[str]:
+        """Text -> tokens."""
+        words = tokenize(text)
+        if self.stop_words:
+            words = [word for word in words if word not in self._stopped]
+        return list(self._stemmer.stemWords(words)) if self.stem else words
+
+    @cached_property
+    def version(self) -> str:
+        """All that can change the tokens, the libraries' rules included: part of the key of an index."""
+        parts = [TOKENIZER_VERSION]
+        if self.stop_words:
+            parts.append(f"stop-{self.language}-{content_hash(sorted(self._stopped))[:8]}")
+        if self.stem:
+            parts.append(f"snowball-{self.language}-{_snowball().version()}")
+        return "+".join(parts)
+
+    @cached_property
+    def _stemmer(self) -> Any:
+        return _snowball().Stemmer(self.language)
+
+    @cached_property
+    def _stopped(self) -> frozenset[str]:
+        try:
+            from bm25s import stopwords
+        except ModuleNotFoundError as error:
+            raise MissingExtra("leaving out stop words", "words") from error
+        cut = (tokenize(word) for word in getattr(stopwords, f"STOPWORDS_{STOP_WORDS[self.language or '']}"))
+        return frozenset(tokens[0] for tokens in cut if len(tokens) == 1)
+
+
+def _snowball() -> Any:
+    try:
+        import Stemmer
+    except ModuleNotFoundError as error:
+        raise MissingExtra("stemming", "words") from error
+    return Stemmer
 
 
 def count_words(text: str) -> int:

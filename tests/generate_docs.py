@@ -69,6 +69,7 @@ ELSEWHERE = {"demo": "python tests/generate_docs.py --demo",
              "survival": "python tests/benchmarks/survival.py --seed N --write",
              "carried": "python tests/benchmarks/carried.py --seed N --write",
              "proof": "python tests/benchmarks/proof.py --seeds N --write",
+             "speed": "python tests/benchmarks/bench.py --write",
              "coverage": "python tests/generate_docs.py --coverage"}
 
 
@@ -118,7 +119,8 @@ def _first_line(model: Any) -> str:
 
 
 def _keys(model: Any, indent: str = "") -> Iterator[str]:
-    for name, field in model.model_fields.items():
+    # The kind says which keys there are, so it comes first, also where a section shares its keys with others.
+    for name, field in sorted(model.model_fields.items(), key=lambda item: item[0] != "kind"):
         inner = _models(field.annotation)
         about = field.description or (_first_line(inner[0]) if inner else "")
         about = about or (f'one of: {", ".join(get_args(field.annotation))}' if name == "kind" else "")
@@ -193,6 +195,11 @@ def _fill(readme: str, blocks: dict[str, str]) -> str:
         return f"{match[1]}{blocks[name]}\n{match[4]}" if name in blocks else match[0]
 
     return _BLOCK.sub(put, readme)
+
+
+def write_block(name: str, body: str) -> None:
+    """Replace one block of the README that is written elsewhere."""
+    README.write_text(_fill(README.read_text(), {name: body}))
 
 
 def main() -> int:

@@ -274,3 +274,31 @@ def test_every_pooled_chunk_is_in_a_candidate(
     again = pool_candidates(run=mixed(run), spans=mixed(spans), links=mixed(links), depth=depth)
     assert again.candidates.equals(pooled.candidates)
     assert again.report == pooled.report
+
+
+def test_text_in_no_candidate_is_a_span_at_most() -> None:
+    """Three chunks, each mostly in a span of its own, cover two fifths of s2 each: never a candidate, 60 words once."""
+    links = _links(*(row for n in (1, 3, 4) for row in ((f"c{n}", f"s{n}", 0.8, 0.9), (f"c{n}", "s2", 0.2, 0.4))))
+    spans = _spans({"s1": 100, "s2": 60, "s3": 40, "s4": 20})
+    run = _run(*(("bm25", "lexical", "q1", rank, chunk) for rank, chunk in enumerate(("c1", "c3", "c4"), 1)))
+    for depth, words in ((1, 24.0), (2, 48.0), (3, 60.0)):
+        report = pool_candidates(run=run, spans=spans, links=links, depth=depth).report
+        assert report["words_in_no_candidate_per_question"] == pytest.approx(words)
+
+
+def test_an_old_set_is_a_system_without_a_rank() -> None:
+    """It names c (s3) and d (no span) for q1, a (s1 and s2) for q4, which nobody else returned anything for."""
+    old = pa.table({"system": ["old"] * 3, "family": ["lexical"] * 3, "question_id": ["q1", "q1", "q4"],
+                    "chunk_id": ["c", "d", "a"]})
+    rows, report = _pool(unranked=old)
+    found = {(row["question_id"], row["span_id"]): row for row in rows}
+    assert found["q1", "s3"]["best_ranks"] == [{"system": "bm25", "rank": 2}, {"system": "dense", "rank": 1}]
+    assert found["q1", "s3"]["systems"] == ["bm25", "dense", "old"]
+    assert found["q1", "s2"]["best_ranks"][1] == {"system": "dense", "rank": 2}
+    for span in ("s1", "s2"):
+        assert found["q4", span] == {"question_id": "q4", "span_id": span, "best_ranks": [], "systems": ["old"],
+                                     "families": ["lexical"]}
+    assert found["q2", "s1"]["best_ranks"] == [{"system": "bm25", "rank": 1}]
+    assert report["questions"] == 3
+    assert report["unique_by_system"]["old"] == {"candidates": 3, "unique": 2}
+    assert report["unique_by_family"]["lexical"] == {"candidates": 6, "unique": 4}  # bm25's two of q2, and q4's

@@ -19,6 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("demo", "The story on the embedded data: audit, rebuild, publish, audit again."),
     "init": ("init", "Write a commented config beside your own logs and corpus."),
     "plan": ("plan", "What a rebuild would cost: pairs, calls, tokens, reading hours."),
+    "systems": ("systems", "A few questions to each system before anything long starts."),
     "rebuild": ("rebuild", "From logs and corpus to a queue for people; resumes."),
     "review": ("review", "The queue: page, progress, files."),
     "publish": ("publish", "People's labels to a published version, audited and scored."),

@@ -30,21 +30,25 @@ from goldset.config.section import Section
 from goldset.config.systems import (
     BM25System,
     DenseSystem,
+    GoldSetSystem,
     HttpSystem,
     HybridSystem,
     PythonSystem,
+    QdrantSystem,
     RunSystem,
+    Service,
     System,
 )
 from goldset.errors import ConfigError, nearest
 from goldset.explain import explain
+from goldset.shards import SHARD
 
 __all__ = [
     "BM25System", "Budget", "ChunkSource", "ChunkerConfig", "Config", "CorpusConfig", "CrossEncoderJudge",
-    "DenseSystem", "DocumentSource", "HttpSystem", "HybridSystem", "Judge", "JudgeBase", "LogSource", "OpenAIJudge",
-    "PoolConfig", "ProjectConfig", "PythonSystem", "QuestionsConfig", "ReplayJudge", "ReviewConfig", "RuleJudge",
-    "RunSystem", "ScoringConfig", "Section", "SimilarityJudge", "SupersedesConfig", "System", "ThresholdJudge",
-    "load_config",
+    "DenseSystem", "DocumentSource", "GoldSetSystem", "HttpSystem", "HybridSystem", "Judge", "JudgeBase", "LogSource",
+    "OpenAIJudge", "PoolConfig", "ProjectConfig", "PythonSystem", "QdrantSystem", "QuestionsConfig", "ReplayJudge",
+    "ReviewConfig", "RuleJudge", "RunSystem", "ScoringConfig", "Section", "Service", "SimilarityJudge",
+    "SupersedesConfig", "System", "ThresholdJudge", "load_config",
 ]
 
 
@@ -72,6 +76,8 @@ class PoolConfig(Section):
     """The pool of what all systems return."""
 
     depth: int = Field(50, description="top results of each system that enter the pool", ge=1)
+    shard_chunks: int = Field(SHARD, description="chunks that bm25 and dense index and search at a time, which "
+                              "bounds memory; the results are the same", ge=1)
 
 
 class ReviewConfig(Section):
@@ -132,11 +138,16 @@ class Config(Section):
                     raise ValueError(f"[systems.{name}] of: no system '{part}'; {nearest(part, self.systems)}")
                 if isinstance(self.systems[part], HybridSystem):
                     raise ValueError(f"[systems.{name}] of: '{part}' is a hybrid itself; name its parts")
+                if isinstance(self.systems[part], GoldSetSystem):
+                    raise ValueError(f"[systems.{name}] of: '{part}' is an old labelled set and ranks nothing")
             if isinstance(system, HybridSystem) and system.weights and len(system.weights) != len(system.of):
                 raise ValueError(f"[systems.{name}] weights: {len(system.weights)} for {len(system.of)} systems")
         if self.scoring.system not in self.systems:
             raise ValueError(f"[scoring] system: no system '{self.scoring.system}'; "
                              f"{nearest(self.scoring.system, self.systems)}")
+        if isinstance(self.systems[self.scoring.system], GoldSetSystem):
+            raise ValueError(f"[scoring] system: '{self.scoring.system}' is an old labelled set and ranks nothing; "
+                             "name the system in production")
         return self
 
     def path(self, value: Path) -> Path:

@@ -6,8 +6,8 @@ import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 
-from goldset.encoder import model_folder
 from goldset.errors import ConfigError, MissingExtra
+from goldset.model_files import find_model
 
 TokenStarts = Callable[[str], list[int]]
 """Text -> code point at which each of its tokens starts, ascending; pieces of one code point repeat its position."""
@@ -22,7 +22,7 @@ def tokenizer_file(model: str) -> Path:
     """
     if importlib.util.find_spec("tokenizers") is None:
         raise MissingExtra(f"the tokenizer '{model}'", "dense")
-    folder, _ = model_folder(model)
+    folder, _ = find_model(model)
     path = folder / "tokenizer.json"
     if not path.is_file():
         raise ConfigError(f"tokenizer '{model}': {folder} has no tokenizer.json; name a model with a fast tokenizer, "

@@ -22,7 +22,7 @@ from goldset.formats.lines import likely_size
 from goldset.formats.objects import is_json
 from goldset.formats.qrels import plain_judgments, shape_of, threshold_of
 from goldset.formats.resolve import JOIN_AT_LEAST
-from goldset.formats.runs import is_trec
+from goldset.formats.runs import run_form
 from goldset.formats.sets import LabelledSet
 from goldset.formats.trec import RUN_FIELDS, mixed_rows, ranked, run_table
 from goldset.schemas import empty
@@ -69,7 +69,7 @@ def split_files(qrels: Path, runs: Mapping[str, Path], *, relevant_from: int | N
 
 
 def _split(qrels: Path, runs: Mapping[str, Path], folder: Path, relevant_from: int | None, part_bytes: int) -> Parts:
-    if is_json(qrels) or not all(is_trec(path) for path in runs.values()):
+    if is_json(qrels) or any(run_form(path) != "trec" for path in runs.values()):
         raise OddError
     shape = shape_of(qrels)
     if shape.bom or shape.blank:

@@ -18,6 +18,7 @@ from goldset.errors import DataError
 from goldset.formats.lines import field, json_lines, opaque_id, read_bytes
 from goldset.formats.objects import first_line
 from goldset.formats.trec import read_run as read_trec
+from goldset.formats.trec import smallest_rank
 from goldset.schemas import from_rows
 
 QUESTION_FIELDS = ("question_id", "query_id", "qid", "query-id")
@@ -33,19 +34,31 @@ def read_run(path: Path, *, system: str, family: str | None = None) -> pa.Table:
         DataError: a line, key or column that cannot be read (named), a rank or chunk that repeats within a question,
             or nothing in it.
     """
-    if is_trec(path):
+    form = run_form(path)
+    if form == "trec":
         return read_trec(path, system=system, family=family)
-    if read_bytes(path, 4) == _PARQUET:
-        return _ranked(path, _parquet_rows(path), system, family)
-    if _is_lines(path):
-        return _ranked(path, _line_rows(path), system, family)
-    return run_of(read_json_pairs(path, "a run", "score"), system=system, family=family, name=str(path))
+    if form == "pairs":
+        return run_of(read_json_pairs(path, "a run", "score"), system=system, family=family, name=str(path))
+    return _ranked(path, _READERS[form](path), system, family)
 
 
-def is_trec(path: Path) -> bool:
-    """Whether a run is neither Parquet nor JSON, by how it begins."""
+def first_rank(path: Path) -> int | None:
+    """The smallest rank in a run file that ``read_run`` has read: 0 where it counts from 0; None where it has none."""
+    form = run_form(path)
+    if form == "trec":
+        return smallest_rank(path)
+    rows = [] if form == "pairs" else _READERS[form](path)
+    return min((row[3] for row in rows if row[3] is not None), default=None)
+
+
+def run_form(path: Path) -> str:
+    """``parquet``, ``trec``, ``lines`` (an object a line) or ``pairs`` (question -> chunk -> score), by the content."""
     head = read_bytes(path, 64)
-    return not (head.startswith(_PARQUET) or head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")))
+    if head.startswith(_PARQUET):
+        return "parquet"
+    if not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")):
+        return "trec"
+    return "lines" if _is_lines(path) else "pairs"
 
 
 def run_of(results: Mapping[str, Mapping[str, float] | Sequence[str]], *, system: str, family: str | None = None,
@@ -128,6 +141,9 @@ def _parquet_rows(path: Path) -> Iterable[_Row]:
         raise DataError(f"{path}: not a readable Parquet file ({error}); write it again") from error
     for number, row in enumerate(table.to_pylist(), 1):
         yield _row(f"row {number}", row)
+
+
+_READERS = {"parquet": _parquet_rows, "lines": _line_rows}
 
 
 def _row(where: str, row: dict[str, Any]) -> _Row:

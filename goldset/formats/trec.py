@@ -60,6 +60,15 @@ def run_table(table: pa.Table, system: str, family: str | None) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema_of("run"))
 
 
+def smallest_rank(path: Path) -> int | None:
+    """The smallest rank of a TREC run file that can be read; None in a file without a line."""
+    kinds = {"question_id": None, "q0": None, "chunk_id": None, "rank": pa.int32(), "score": None, "tag": None}
+    fields = read_fields(path, kinds)
+    ranks = (_read_lines(path) if fields is None else fields).column("rank")
+    smallest: int | None = pc.min(ranks).as_py()
+    return smallest
+
+
 def ranked(fields: pa.Table) -> pa.Table | None:
     """Fields in file order -> rows by question and dense rank; None if one repeats or is negative."""
     if not len(fields):

@@ -2,7 +2,7 @@
 
 from goldset.metrics.across import compare_versions
 from goldset.metrics.compare import compare, power
-from goldset.metrics.cost import cost, reading_hours
+from goldset.metrics.cost import ReadingRate, cost, reading_hours, reading_rate
 from goldset.metrics.curve import Curve, curves, loss_split, plotted_ks, shown_ks
 from goldset.metrics.detail import per_question
 from goldset.metrics.registry import COUNTED, EXCLUDED, MEASURES, REASONS, Measure
@@ -17,6 +17,7 @@ __all__ = [
     "REASONS",
     "Curve",
     "Measure",
+    "ReadingRate",
     "compare",
     "compare_versions",
     "cost",
@@ -27,6 +28,7 @@ __all__ = [
     "plotted_ks",
     "power",
     "reading_hours",
+    "reading_rate",
     "score",
     "shown_ks",
     "slice_differences",

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from goldset.metrics.questions import Ints, Mask
 from goldset.metrics.results import NEVER
+from goldset.stats.intervals import clopper_pearson
 from goldset.stats.pooling import boundary_lincoln_petersen, chapman
 
 NOT_KNOWN = {
@@ -22,7 +23,11 @@ NOT_KNOWN = {
 
 @dataclass(frozen=True)
 class Edge:
-    """One family's list: the gold that it lacks, and how much of the gold near its end the others hold."""
+    """One family's list: the gold that it lacks, and how much of the gold near its end the others hold.
+
+    ``low`` and ``high`` are the estimate at the ends of the exact 95 % interval of ``near_caught / near``; ``high`` is
+    null where that interval begins at 0.
+    """
 
     family: str
     systems: list[str]
@@ -30,6 +35,8 @@ class Edge:
     near: int
     near_caught: int
     estimate: float | None
+    low: float | None
+    high: float | None
 
 
 @dataclass(frozen=True)
@@ -67,11 +74,17 @@ def sentence(told: Mapping[str, Any]) -> str:
     """The manifest's key ``outside_the_pool`` -> a sentence for people."""
     if told["at_least"] is None:
         return f"How many relevant passages lie outside the pool cannot be estimated: {NOT_KNOWN[told['reason']]}."
-    seen = ", ".join(f"{edge['estimate']:.0f} seen from {edge['family']}" for edge in told["edges"]
-                     if edge["estimate"] is not None)
-    known = f"; {told['known']} that no list returned known already" if told["known"] else ""
+    seen = "; ".join(_seen(edge) for edge in told["edges"] if edge["estimate"] is not None)
+    known = f"; {told['known']} that no list returned are known already" if told["known"] else ""
     return (f"Relevant passages outside the pool: at least about {told['at_least']:.0f}, beside {told['gold']} gold "
             f"({seen}{known}).")
+
+
+def _seen(edge: Mapping[str, Any]) -> str:
+    """What one list says, with what it rests on."""
+    high = "no upper bound" if edge["high"] is None else f"{edge['high']:,.0f}"
+    return (f"{edge['family']} says {edge['estimate']:,.0f}, 95 % {edge['low']:,.0f} to {high}: others hold "
+            f"{edge['near_caught']} of {edge['near']} gold near the end of its list")
 
 
 def pool_ranks(gold: pa.Table, candidates: pa.Table) -> dict[str, Ints]:
@@ -124,9 +137,13 @@ def _edge(family: str, systems: list[str], best: Mapping[str, Ints], inside: Map
     others = _any([mask for name, mask in inside.items() if name != family], len(best[family]))
     near = inside[family] & (best[family] > depth / 2)
     counts = int((others & ~inside[family]).sum()), int(near.sum()), int((near & others).sum())
-    estimate = None if len(best) < 2 else boundary_lincoln_petersen(
-        outside=counts[0], near=counts[1], near_caught=counts[2])
-    return Edge(family, systems, *counts, estimate)
+    outside, size, caught = counts
+    estimate = None if len(best) < 2 else boundary_lincoln_petersen(outside=outside, near=size, near_caught=caught)
+    ends = clopper_pearson(caught, size)
+    if estimate is None or ends is None:
+        return Edge(family, systems, *counts, None, None, None)
+    low, high = (outside * (1 - share) / share if share > 0 else None for share in reversed(ends))
+    return Edge(family, systems, *counts, estimate, low, high)
 
 
 def _any(masks: Sequence[Mask], count: int) -> Mask:

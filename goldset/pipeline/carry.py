@@ -151,8 +151,8 @@ class _Earlier:
         key = campaign.removeprefix("rebuild-")
         for folder in sorted((workspace.root / "artifacts" / "queue").glob(f"{key}*")) if key != campaign else []:
             if (folder / "manifest.json").exists():
-                spans = read_json(folder / "manifest.json")["inputs"]["spans"]
-                if spans != self.artifacts.refs["spans"].key and workspace.has("spans", spans):
+                spans = read_json(folder / "manifest.json").get("made_from", {}).get("inputs", {}).get("spans")
+                if spans is not None and spans != self.artifacts.refs["spans"].key and workspace.has("spans", spans):
                     return read_table(workspace.artifact("spans", spans), "spans")
         return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,13 +40,17 @@ def store_of(config: Config, artifacts: Artifacts) -> ReviewStore:
 
 
 def open_review(config: Config, artifacts: Artifacts) -> dict[str, Any]:
-    """Put the queue before people, answer what earlier rebuilds know, and return the progress. Harmless if repeated."""
+    """Put the queue before people, answer what earlier rebuilds know, and return the progress. Harmless if repeated.
+
+    ``carried`` in the progress counts the answers of earlier rebuilds that hold for this one.
+    """
     store = store_of(config, artifacts)
     store.append_queue(artifacts.table("queue"))
     progress = grow(config, artifacts)
     store.set_passages(questions=artifacts.table("questions"), spans=artifacts.table("spans"),
                        documents=artifacts.table("documents"))
-    return progress
+    carried = store.labels().column("origin").to_pylist().count("carried")
+    return {**progress, "carried": carried}
 
 
 def grow(config: Config, artifacts: Artifacts) -> dict[str, Any]:
@@ -122,18 +127,23 @@ class Published:
 
         return {"version": self.path.name, "path": str(self.path), "new": self.new, "partial": self.manifest["partial"],
                 "content_hash": self.manifest["content_hash"], "counts": self.manifest["counts"],
+                "outside_the_pool": self.manifest.get("outside_the_pool"),
                 "cautions": cautions(self.outcome.labelled), "audit": render_json(self.outcome.findings),
                 "measurements": self.outcome.measurements_json()}
 
     def head(self) -> str:
-        """Name, counts and content hash."""
+        """Name, counts, content hash, and about how much lies outside the pool."""
+        from goldset.metrics import outside
+
         counts = self.manifest["counts"]
+        told = self.manifest.get("outside_the_pool")  # a version of before it was kept has none
         return "\n".join([
             f"{self.manifest['name']}/{self.path.name}" + ("" if self.new else ": nothing changed, same version")
             + ("  PARTIAL: the review is not complete" if self.manifest["partial"] else ""),
             f"  {counts['questions']} questions ({counts['draws']} draws), {counts['answerable']} with an answer; "
             f"{counts['gold']} gold spans, {counts['judgments']} judgments by people",
             f"  content hash {self.manifest['content_hash']}",
+            *textwrap.wrap(outside.sentence(told) if told else "", 100, initial_indent="  ", subsequent_indent="    "),
             *(f"  {sentence}" for sentence in cautions(self.outcome.labelled))])
 
     def text(self) -> str:

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 import resource
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
 
 from goldset.config import Config
 from goldset.errors import DataError, UsageError, nearest
+from goldset.pipeline.reasons import last_made, made_from, why, writer
 from goldset.pipeline.stages import STAGES, Context, Stage
 from goldset.store import ArtifactRef, Workspace, read_json, read_table, write_json
-from goldset.text import content_hash
 
 CURRENT = "current.json"  # which artifacts belong to the last whole rebuild
 
@@ -50,7 +48,7 @@ class Artifacts:
 
     def table(self, name: str) -> pa.Table:
         """One table of whichever stage writes it."""
-        stage = _writer(name)
+        stage = writer(name)
         return read_table(self.refs[stage.name].path, name)
 
     def report(self, stage: str) -> dict[str, Any]:
@@ -58,10 +56,6 @@ class Artifacts:
         manifest: dict[str, Any] = read_json(self.refs[stage].path / "manifest.json")
         report: dict[str, Any] = manifest["report"]
         return report
-
-
-def _writer(table: str) -> Stage:
-    return next(stage for stage in STAGES if table in stage.writes)
 
 
 def stages_until(until: str | None) -> tuple[Stage, ...]:
@@ -74,62 +68,28 @@ def stages_until(until: str | None) -> tuple[Stage, ...]:
     return STAGES[: names.index(until) + 1]
 
 
-def file_hash(path: Path) -> str:
-    """SHA-256 of a file, or of all files under a folder with their names."""
-    if path.is_dir():
-        return content_hash([[str(item.relative_to(path)), file_hash(item)]
-                             for item in sorted(path.rglob("*")) if item.is_file()])
-    try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        raise DataError(f"{path}: {error.strerror or 'cannot be read'}; "
-                        "paths in the configuration are relative to its file") from error
-
-
-def stage_key(stage: Stage, config: Config, refs: dict[str, ArtifactRef]) -> str:
-    """The hash of all that can change the stage's result."""
-    inputs = {table: refs[_writer(table).name].key for table in stage.reads}
-    files = [file_hash(path) for path in stage.files(config)]
-    return content_hash(stage.name, stage.version, stage.settings(config), inputs, files)
-
-
 def run_stage(stage: Stage, context: Context, refs: dict[str, ArtifactRef], say: Say = silent) -> ArtifactRef:
     """Run one stage, or find its finished artifact."""
-    key = stage_key(stage, context.config, refs)
+    origin = made_from(stage, context.config, refs)
+    key = origin.key(stage.name)
     if context.workspace.has(stage.name, key):
         say(f"{stage.name}: nothing changed, reused")
         return ArtifactRef(stage.name, key, context.workspace.artifact(stage.name, key), reused=True)
+    because = why(last_made(stage, context.workspace), origin)
     began = time.perf_counter()
-    tables = {name: read_table(refs[_writer(name).name].path, name) for name in stage.reads}
+    tables = {name: read_table(refs[writer(name).name].path, name) for name in stage.reads}
     made, report = stage.run(replace(context, key=key), tables)
     assert set(made) == set(stage.writes), f"stage {stage.name} made {sorted(made)}, not {sorted(stage.writes)}"
     seconds = time.perf_counter() - began
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     ref = context.workspace.write(stage.name, key, made, {
-        "inputs": {table: refs[_writer(table).name].key for table in stage.reads}, "seed": context.config.project.seed,
+        "made_from": asdict(origin), "because": because or None, "seed": context.config.project.seed,
         "seconds": round(seconds, 3), "peak_memory_mb": round(memory, 1), "report": report})
     rows = ", ".join(f"{len(table):,} {name}" for name, table in made.items())
-    say(f"{stage.name}: {rows} in {seconds:.1f} s")
-    for remark in _remarks(report):
-        say(f"  {remark}")
+    say(f"{stage.name}: {rows} in {seconds:.1f} s" + (f", because {because}" if because else ""))
+    for note in report.get("notes", ()):
+        say(f"  {note}")
     return ref
-
-
-def _remarks(report: dict[str, Any]) -> list[str]:
-    """What of a stage's report people should know at once."""
-    remarks = []
-    offsets = report.get("offsets", {})
-    if set(offsets) - {"verified"}:
-        first = "; ".join(f"first {state}: {where}" for state, where in report["first"].items())
-        remarks.append("offsets of the chunks: " + ", ".join(f"{count:,} {state}" for state, count in offsets.items())
-                       + (f" ({first})" if first else ""))
-    unplaced = offsets.get("mismatched", 0) + offsets.get("absent", 0)
-    if unplaced:
-        remarks.append(f"{unplaced:,} chunks are not known to stand where they say: they can carry no evidence")
-    if report.get("near_twins", {}).get("pairs"):
-        remarks.append(f"{report['near_twins']['pairs']:,} pairs of passages are almost the same: 'goldset twins list'")
-    return remarks
 
 
 def rebuild(config: Config, *, until: str | None = None, runner: Runner = plain, quiet: bool = False,

@@ -12,9 +12,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from goldset.config import Config, CorpusConfig, DenseSystem, RunSystem, SimilarityJudge
+from goldset.config import (
+    BM25System,
+    Config,
+    CorpusConfig,
+    DenseSystem,
+    GoldSetSystem,
+    QdrantSystem,
+    RunSystem,
+    SimilarityJudge,
+)
 from goldset.errors import DataError
+from goldset.pipeline.pooling import audit_only, old_set_files, old_set_settings, pool_stage
 from goldset.store import Workspace, write_text
 
 if TYPE_CHECKING:
@@ -37,16 +48,16 @@ class Context:
 class Stage:
     """One step of the pipeline.
 
-    ``settings`` returns what of the configuration can change the result, ``files`` the outside files it reads; both
-    go into the key of the artifact together with the keys of the tables in ``reads``. ``version`` goes up whenever
-    the code changes what the same input gives.
+    ``settings`` returns what of the configuration can change the result, by the names that a reader knows; ``files``
+    the outside files it reads. Both go into the key of the artifact, together with the keys of the tables in
+    ``reads``. ``version`` goes up whenever the code changes what the same input gives.
     """
 
     name: str
     reads: tuple[str, ...]
     writes: tuple[str, ...]
     run: Callable[[Context, Mapping[str, pa.Table]], tuple[Tables, dict[str, Any]]]
-    settings: Callable[[Config], Any]
+    settings: Callable[[Config], Mapping[str, Any]]
     files: Callable[[Config], list[Path]] = lambda config: []
     version: int = 1
 
@@ -63,7 +74,21 @@ def _corpus(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, d
     if section.chunks is not None:
         chunks, report["chunks_file"] = read_chunks(section.chunks, path(section.chunks.path))
     built = build_corpus(documents=documents, raw_chunks=chunks, config=section)
-    return {"documents": built.documents, "chunks": built.chunks}, {**report, **built.report}
+    return ({"documents": built.documents, "chunks": built.chunks},
+            {**report, **built.report, "notes": _offset_notes(built.report)})
+
+
+def _offset_notes(report: Mapping[str, Any]) -> list[str]:
+    """How far the offsets of the chunks can be trusted."""
+    offsets, notes = report["offsets"], []
+    if set(offsets) - {"verified"}:
+        first = "; ".join(f"first {state}: {where}" for state, where in report["first"].items())
+        notes.append("offsets of the chunks: " + ", ".join(f"{count:,} {state}" for state, count in offsets.items())
+                     + (f" ({first})" if first else ""))
+    unplaced = offsets.get("mismatched", 0) + offsets.get("absent", 0)
+    if unplaced:
+        notes.append(f"{unplaced:,} chunks are not known to stand where they say: they can carry no evidence")
+    return notes
 
 
 def _corpus_section(config: Config) -> CorpusConfig:
@@ -89,10 +114,10 @@ def _corpus_files(config: Config) -> list[Path]:
 
 
 def _spans(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, dict[str, Any]]:
-    from goldset.spans import canonical_spans, decided_pairs, merge_twins
+    from goldset.spans import canonical_spans, decided_pairs, merge_twins, twins_apart
     from goldset.spans.neartwins import LISTED, MOST, near_twins
 
-    built = canonical_spans(documents=tables["documents"], chunks=tables["chunks"])
+    built, keys = canonical_spans(documents=tables["documents"], chunks=tables["chunks"]), _scope_keys(context.config)
     spans, least = built.spans, context.config.corpus.merge_near_twins
     merge, apart, absent = decided_pairs(spans, _twin_decisions(context.config))
     texts = len(spans) - built.report["twins"]
@@ -102,10 +127,14 @@ def _spans(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, di
         merge += [pair for pair in pairs if least is not None and pair["similarity"] >= least]
         report = {"looked_at": texts, "from": LISTED, "pairs": len(pairs), "most_alike": pairs[:50]}
     joined = merge_twins(spans, merge, apart) if merge else spans
+    if keys:
+        joined = twins_apart(joined, tables["documents"], keys)
     group = dict(zip(*(joined.column(name).to_pylist() for name in ("span_id", "twin_group")), strict=True))
+    alike = report.get("pairs", 0)
+    notes = [f"{alike:,} pairs of passages are almost the same: 'goldset twins list'"] if alike else []
     report |= {"merged": sum(group[pair["left"]] == group[pair["right"]] for pair in merge),
                "kept_apart": len(apart), "decided_about_other_texts": absent}
-    return {"spans": joined, "span_links": built.links}, {**built.report, "near_twins": report}
+    return {"spans": joined, "span_links": built.links}, {**built.report, "near_twins": report, "notes": notes}
 
 
 def _twin_decisions(config: Config) -> list[TwinDecision]:
@@ -114,6 +143,11 @@ def _twin_decisions(config: Config) -> list[TwinDecision]:
 
     found = in_force(read_decisions(config.workspace / TWINS))
     return [found[texts] for texts in sorted(found)]
+
+
+def _scope_keys(config: Config) -> list[str]:
+    """Names under which questions were asked: what may hide a document from somebody."""
+    return sorted({key for source in config.questions.logs for key in source.scope})
 
 
 def _questions(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, dict[str, Any]]:
@@ -170,48 +204,47 @@ def _question_files(config: Config) -> list[Path]:
 
 
 def _retrieve(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, dict[str, Any]]:
+    from goldset.pipeline.preflight import send_ahead
     from goldset.retrievers import build_retrievers, retrieve
+    from goldset.retrievers.dense import DenseRetriever
 
     retrievers = build_retrievers(config=context.config, documents=tables["documents"], chunks=tables["chunks"],
                                   cache=context.workspace.cache("embeddings").parent, quiet=context.quiet)
+    send_ahead(context.config, retrievers, tables)
     run, status = retrieve(questions=tables["questions"], retrievers=retrievers, depth=context.config.pool.depth)
     counts: dict[str, dict[str, int]] = {}
     for row in status.to_pylist():
         system = counts.setdefault(row["system"], {})
         system[row["status"]] = system.get(row["status"], 0) + 1
-    return {"run": run, "run_status": status}, {"status": counts}
+    dense = {name: system.report() for name, system in retrievers.items() if isinstance(system, DenseRetriever)}
+    notes = [note for report in dense.values() for note in report.pop("notes")]
+    return {"run": run, "run_status": status}, {"status": counts, "dense": dense, "notes": notes}
 
 
-def _encoder_settings(config: Config, section: DenseSystem | SimilarityJudge) -> list[str]:
-    """What of an encoder can change its vectors: the files behind the name, and the dtype on this machine."""
-    from goldset.encoder import located, model_fingerprint, resolved_dtype
+def _encoder_settings(config: Config, section: DenseSystem | QdrantSystem | SimilarityJudge) -> str:
+    """Hash of what of an encoder can change its vectors: the files behind the name, dtype, device, libraries."""
+    from goldset.encoder import located, vectors_key
 
-    return [model_fingerprint(located(section.model, config.base)), resolved_dtype(section.dtype)]
+    device = section.device if isinstance(section, DenseSystem) else "auto"
+    return vectors_key(located(section.model, config.base), dtype=section.dtype, device=device)
+
+
+MANNERS = {"timeout", "retries", "in_flight", "per_second", "failed_share"}
+"""Keys that say how a service is asked; they do not change what it answers."""
 
 
 def _system_settings(config: Config) -> dict[str, Any]:
-    return {"depth": config.pool.depth,
-            "systems": {name: system.model_dump(mode="json") for name, system in config.systems.items()},
-            "families": {name: config.family(name) for name in config.systems},
+    ranking = {name: system for name, system in config.systems.items() if not isinstance(system, GoldSetSystem)}
+    return {"pool.depth": config.pool.depth,
+            "systems": {name: system.model_dump(mode="json", exclude=MANNERS) for name, system in ranking.items()},
+            "families": {name: config.family(name) for name in ranking},
+            "tokenizers": {name: system.tokenizer.version for name, system in config.systems.items()
+                           if isinstance(system, BM25System)},
             "encoders": {name: _encoder_settings(config, system) for name, system in config.systems.items()
-                         if isinstance(system, DenseSystem)}}
-
-
-def _pool(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, dict[str, Any]]:
-    from goldset.pool import pool_candidates
-
-    pooled = pool_candidates(run=tables["run"], spans=tables["spans"], links=tables["span_links"],
-                             depth=context.config.pool.depth, audit_only=audit_only(context.config),
-                             chunks=tables["chunks"])
-    if not len(pooled.candidates):
-        raise DataError("the pool is empty: no system returned a chunk for any sampled question; "
-                        "look at run_status in the retrieve artifact and at the corpus")
-    return {"candidates": pooled.candidates}, pooled.report
-
-
-def audit_only(config: Config) -> frozenset[str]:
-    """Systems that grade the pool and never feed it."""
-    return frozenset(name for name, system in config.systems.items() if system.audit_only)
+                         if isinstance(system, DenseSystem | QdrantSystem)},
+            # An approximate index is made of each shard; exact search gives the same whatever the shards.
+            "pool.shard_chunks": {name: config.pool.shard_chunks for name, system in config.systems.items()
+                       if isinstance(system, DenseSystem) and system.index != "exact"}}
 
 
 def _judge(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, dict[str, Any]]:
@@ -236,15 +269,20 @@ def judged(context: Context, tables: Mapping[str, pa.Table], pairs: pa.Table) ->
     states: dict[str, int] = {}
     for status in verdicts.column("status").to_pylist():
         states[status] = states.get(status, 0) + 1
-    return verdicts, {"status": states, "judge": judge.card_info()}
+    first = verdicts.filter((pc.field("vote") == 1) & (pc.field("attempt") == 1))
+    known = first.column("cached").to_pylist().count(True)
+    notes = [f"{len(first) - known:,} pairs judged, {known:,} known from before or of the same text"]
+    return verdicts, {"status": states, "judge": judge.card_info(), "judged": len(first) - known, "known": known,
+                      "notes": notes}
 
 
-def _judge_settings(config: Config) -> list[Any]:
+def _judge_settings(config: Config) -> dict[str, Any]:
     from goldset.judges import instrument_version, model_version
 
     judge = config.judge
     model = _encoder_settings(config, judge) if isinstance(judge, SimilarityJudge) else model_version(config)
-    return [judge.model_dump(mode="json", exclude={"budget"}), model, instrument_version()]
+    return {"judge": judge.model_dump(mode="json", exclude={"budget"}), "judge's model": model,
+            "judge's instrument": instrument_version()}
 
 
 def _judge_files(config: Config) -> list[Path]:
@@ -266,23 +304,28 @@ def _queue(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, di
 
 STAGES: tuple[Stage, ...] = (
     Stage("corpus", (), ("documents", "chunks"), _corpus,
-          lambda config: config.corpus.model_dump(mode="json", exclude={"merge_near_twins"}), _corpus_files),
+          lambda config: {"corpus": config.corpus.model_dump(mode="json", exclude={"merge_near_twins"})}, _corpus_files,
+          version=2),
     Stage("spans", ("documents", "chunks"), ("spans", "span_links"), _spans,
-          lambda config: [config.corpus.merge_near_twins,
-                          [[decision.action, *decision.texts] for decision in _twin_decisions(config)]]),
+          lambda config: {"corpus.merge_near_twins": config.corpus.merge_near_twins,
+                          "questions.logs.scope": _scope_keys(config),
+                          "near twins decided": [[decision.action, *decision.texts]
+                                                 for decision in _twin_decisions(config)]}),
     Stage("questions", (), ("questions", "drops"), _questions,
-          lambda config: [config.questions.model_dump(mode="json"), config.project.seed, config.project.timezone],
+          lambda config: {"questions": config.questions.model_dump(mode="json"), "project.seed": config.project.seed,
+                          "project.timezone": config.project.timezone},
           _question_files),
     Stage("retrieve", ("documents", "chunks", "questions"), ("run", "run_status"), _retrieve, _system_settings,
           lambda config: [config.path(system.path) for system in config.systems.values()
                           if isinstance(system, RunSystem)]),
-    Stage("pool", ("run", "chunks", "spans", "span_links"), ("candidates",), _pool,
-          lambda config: [config.pool.depth, sorted(audit_only(config))]),
+    Stage("pool", ("run", "questions", "documents", "chunks", "spans", "span_links"), ("candidates",), pool_stage,
+          lambda config: {"pool.depth": config.pool.depth, "audit_only": sorted(audit_only(config)),
+                          "old sets": old_set_settings(config)}, old_set_files),
     Stage("judge", ("candidates", "questions", "spans", "documents"), ("verdicts",), _judge, _judge_settings,
           _judge_files),
     Stage("queue", ("candidates", "verdicts", "spans"), ("queue",), _queue,
-          lambda config: [config.review.model_dump(mode="json", include={
-              "profile", "rejection_share", "rejection_min", "second_share"}), config.project.seed]),
+          lambda config: {"review": config.review.model_dump(mode="json", include={
+              "profile", "rejection_share", "rejection_min", "second_share"}), "project.seed": config.project.seed}),
 )
 
 __all__ = ["STAGES", "Context", "Stage", "Tables", "audit_only", "judged"]

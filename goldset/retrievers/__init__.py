@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import assert_never
 
@@ -13,25 +13,36 @@ from goldset.config import (
     BM25System,
     Config,
     DenseSystem,
+    GoldSetSystem,
     HttpSystem,
     HybridSystem,
     PythonSystem,
+    QdrantSystem,
     RunSystem,
 )
 from goldset.errors import DataError
 from goldset.retrievers.base import Retriever
-from goldset.retrievers.scope import Scopes
+from goldset.retrievers.nearest import HNSW, IVF, Kind
+from goldset.retrievers.scope import KnownChunks, Scopes
 from goldset.schemas import empty
 
-__all__ = ["Retriever", "build_retrievers", "retrieve"]
+__all__ = ["KnownChunks", "Retriever", "build_retrievers", "retrieve"]
 
 _log = logging.getLogger(__name__)
 
 
 def build_retrievers(
-    *, config: Config, documents: pa.Table, chunks: pa.Table, cache: Path, quiet: bool = False
+    *,
+    config: Config,
+    documents: pa.Table,
+    chunks: pa.Table,
+    cache: Path,
+    quiet: bool = False,
+    names: Collection[str] | None = None,
 ) -> dict[str, Retriever]:
     """The systems of a configuration over a corpus, by name, in the order of the file.
+
+    Old labelled sets rank nothing and are none of them.
 
     Args:
         config: its ``systems``; paths are relative to its file.
@@ -39,6 +50,7 @@ def build_retrievers(
         chunks: table chunks.
         cache: root of the caches; ``bm25/`` and ``embeddings/`` are made in it.
         quiet: no progress bars.
+        names: only these of the systems that are no hybrids; default: all, hybrids too.
 
     Raises:
         DataError: there is no chunk to search.
@@ -51,11 +63,14 @@ def build_retrievers(
     simple = {
         name: _simple(name, config, corpus)
         for name, system in config.systems.items()
-        if not isinstance(system, HybridSystem)
+        if not isinstance(system, HybridSystem | GoldSetSystem) and (names is None or name in names)
     }
+    if names is not None:
+        return simple
     return {
-        name: _hybrid(name, system, config, simple) if isinstance(system, HybridSystem) else simple[name]
+        name: _hybrid(name, system, config, simple, corpus) if isinstance(system, HybridSystem) else simple[name]
         for name, system in config.systems.items()
+        if not isinstance(system, GoldSetSystem)
     }
 
 
@@ -76,13 +91,13 @@ class _Corpus:
 
     def __init__(self, documents: pa.Table, chunks: pa.Table, cache: Path, quiet: bool) -> None:
         self.chunks, self.cache, self.quiet = chunks, cache, quiet
-        self.ids = frozenset(chunks.column("chunk_id").to_pylist())
         self.scopes = Scopes(documents, chunks.column("doc_id").to_pylist())
+        self.known = KnownChunks(chunks.column("chunk_id").to_pylist(), self.scopes)
 
 
 def _simple(name: str, config: Config, corpus: _Corpus) -> Retriever:
     system, family = config.systems[name], config.family(name)
-    assert not isinstance(system, HybridSystem)
+    assert not isinstance(system, HybridSystem | GoldSetSystem)
     if system.family is None:
         _log.warning(
             "[systems.%s] has no family, so its own name is taken: set family if it shares a model or an "
@@ -100,51 +115,66 @@ def _simple(name: str, config: Config, corpus: _Corpus) -> Retriever:
             k1=system.k1,
             b=system.b,
             cache=corpus.cache / "bm25",
+            tokenizer=system.tokenizer,
+            most=config.pool.shard_chunks,
             quiet=corpus.quiet,
         )
     if isinstance(system, DenseSystem):
         from goldset.encoder import load_encoder, located
         from goldset.retrievers.dense import DenseRetriever
 
-        encoder = load_encoder(located(system.model, config.base), dtype=system.dtype, cache=corpus.cache)
+        model = located(system.model, config.base)
         return DenseRetriever(
             name,
             family,
-            encoder=encoder,
+            encoder=load_encoder(model, dtype=system.dtype, device=system.device, cache=corpus.cache),
             chunks=corpus.chunks,
             scopes=corpus.scopes,
             query_prompt=system.query_prompt,
             passage_prompt=system.passage_prompt,
+            kind=_kind(system),
+            most=config.pool.shard_chunks,
+            scratch=corpus.cache,
             quiet=corpus.quiet,
         )
     if isinstance(system, RunSystem):
         from goldset.retrievers.runfile import RunFileRetriever
 
-        return RunFileRetriever(name, family, path=config.path(system.path), known=corpus.ids)
+        return RunFileRetriever(name, family, path=config.path(system.path), known=corpus.known)
     if isinstance(system, HttpSystem):
         from goldset.retrievers.http import HttpRetriever
 
-        return HttpRetriever(
+        return HttpRetriever(name, family, system=system, known=corpus.known, quiet=corpus.quiet)
+    if isinstance(system, QdrantSystem):
+        from goldset.encoder import load_encoder, located
+        from goldset.retrievers.qdrant import QdrantRetriever
+
+        return QdrantRetriever(
             name,
             family,
-            url=system.url,
-            body=system.body,
-            headers=system.headers,
-            ids=system.ids,
-            scores=system.scores,
-            timeout=system.timeout,
-            retries=system.retries,
-            known=corpus.ids,
+            system=system,
+            folder=None if system.path is None else config.path(system.path),
+            encoder=load_encoder(located(system.model, config.base), dtype=system.dtype, cache=corpus.cache),
+            known=corpus.known,
             quiet=corpus.quiet,
         )
     if isinstance(system, PythonSystem):
         from goldset.retrievers.entry import PythonRetriever
 
-        return PythonRetriever(name, family, entry=system.entry, known=corpus.ids)
+        return PythonRetriever(name, family, entry=system.entry, known=corpus.known)
     assert_never(system)
 
 
-def _hybrid(name: str, system: HybridSystem, config: Config, simple: Mapping[str, Retriever]) -> Retriever:
+def _kind(system: DenseSystem) -> Kind:
+    """How a dense system's shards are searched."""
+    if system.index == "hnsw":
+        return HNSW(system.hnsw_links, system.hnsw_build, system.hnsw_search)
+    return IVF(system.ivf_lists, system.ivf_probes) if system.index == "ivf" else None
+
+
+def _hybrid(
+    name: str, system: HybridSystem, config: Config, simple: Mapping[str, Retriever], corpus: _Corpus
+) -> Retriever:
     from goldset.retrievers.hybrid import HybridRetriever
 
     return HybridRetriever(
@@ -152,5 +182,6 @@ def _hybrid(name: str, system: HybridSystem, config: Config, simple: Mapping[str
         config.family(name),
         parts=[simple[part] for part in system.of],
         weights=system.weights or (1.0,) * len(system.of),
+        known=corpus.known,
         k=system.k,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from goldset.errors import DataError
+from goldset.retrievers.scope import KnownChunks
 from goldset.schemas import conform, schema_of
 
 
@@ -29,13 +30,14 @@ class Answer:
     """What one system says to one question, best first.
 
     ``status`` is given only where there is no list (failed, missing, no_tokens); otherwise the list decides between
-    ok and empty.
+    ok and empty. ``seconds`` is what the answer took, new tries included, where it was measured.
     """
 
     chunk_ids: Sequence[str] = ()
     scores: Sequence[float | None] = field(default=())
     status: str | None = None
     detail: str | None = None
+    seconds: float | None = None
 
 
 def tabulate(
@@ -72,30 +74,49 @@ def tabulate(
     return conform(run, "run"), conform(status, "run_status")
 
 
-def check_known(system: str, answers: Sequence[Answer], known: Collection[str]) -> list[Answer]:
-    """Count ids that are no chunk of this corpus in the detail; they keep their ranks, as they kept their slots.
+def check_known(
+    system: str, answers: Sequence[Answer], known: KnownChunks, scopes: Sequence[str]
+) -> list[Answer]:
+    """Answers of a system that is not ours -> the same, with a detail that counts two kinds of ids.
+
+    Ids that are no chunk of this corpus, and chunks that whoever asked may not see. Both keep their ranks, as they
+    kept their slots when they were served; neither enters the pool.
+
+    Args:
+        system: its name.
+        answers: one a question.
+        known: the corpus' chunks.
+        scopes: scope of each question.
 
     Raises:
         DataError: not one id of all lists is a chunk of this corpus.
     """
     returned = {chunk for answer in answers for chunk in answer.chunk_ids}
-    unknown = returned.difference(known)
+    unknown = {chunk for chunk in returned if chunk not in known}
     if returned and len(unknown) == len(returned):
         raise DataError(
             f"[systems.{system}]: 0 of {len(returned)} returned ids resolve to a chunk of this corpus, "
-            f"e.g. '{min(returned)}' (the corpus has e.g. '{min(known, default='nothing')}'); "
+            f"e.g. '{min(returned)}' (the corpus has e.g. '{known.example()}'); "
             "the ids must be the chunk ids of [corpus]"
         )
-    if not unknown:
-        return list(answers)
-    return [_noted(answer, sum(chunk in unknown for chunk in answer.chunk_ids)) for answer in answers]
+    checked = []
+    for answer, scope in zip(answers, scopes, strict=True):
+        strange = sum(chunk in unknown for chunk in answer.chunk_ids)
+        beyond = len(known.hidden(answer.chunk_ids, scope))
+        one = _noted(answer, strange, "ids are no chunk of this corpus")
+        checked.append(_noted(one, beyond, "ids are beyond the question's scope"))
+    return checked
 
 
-def _noted(answer: Answer, unknown: int) -> Answer:
-    if not unknown:
+def _noted(answer: Answer, count: int, what: str) -> Answer:
+    if not count:
         return answer
-    note = f"{unknown} of {len(answer.chunk_ids)} ids are no chunk of this corpus"
+    note = f"{count} of {len(answer.chunk_ids)} {what}"
     return replace(answer, detail=f"{answer.detail}; {note}" if answer.detail else note)
+
+
+REPEATS = "stands twice in the list"
+"""In the detail of a question whose list repeats a chunk."""
 
 
 def repeated(chunk_ids: Sequence[str]) -> str | None:

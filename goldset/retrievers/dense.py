@@ -1,35 +1,44 @@
-"""Dense search: an encoder's vectors in an exact inner-product index."""
+"""Dense search: an encoder's vectors, searched shard by shard, exactly unless the configuration says otherwise."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from goldset.encoder import PassageVectors
+from goldset.encoder import BadVector, PassageVectors
 from goldset.errors import DataError, MissingExtra
+from goldset.progress import Advance, progress
 from goldset.retrievers.base import Answer, tabulate
-from goldset.retrievers.scope import Mask, Scopes
+from goldset.retrievers.nearest import Kind, Searches, Shard, searcher, shared
+from goldset.retrievers.scope import Scopes
+from goldset.shards import SHARD, Found, merge_found, shard_slices
+from goldset.vectors import VectorFile, Vectors
 
-Rows = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-
-DECIMALS = 6  # scores closer than this tie: sums of the same products differ beyond it
-SLACK = 4e-6  # how far the index's float32 scores may be from ours
+BLOCK = 8192  # chunks embedded and written at a time
+AT_A_TIME = 256  # questions searched at a time
+MEASURED = 200  # questions on which an approximate index is compared with exact search
 
 
 class Encodes(Protocol):
     """The part of ``goldset.encoder.Encoder`` that search needs."""
 
+    identity: dict[str, Any]
+    embedded: int
+
     def encode(self, texts: Sequence[str], *, prompt: str = "", quiet: bool = False) -> npt.NDArray[np.float32]:
         """Texts -> unit vectors."""
         ...
 
-    def encode_passages(self, texts: Sequence[str], *, prompt: str = "", quiet: bool = False) -> PassageVectors:
+    def encode_passages(
+        self, texts: Sequence[str], *, prompt: str = "", quiet: bool = False, advance: Advance | None = None
+    ) -> PassageVectors:
         """Texts -> unit vectors of one or more windows each."""
         ...
 
@@ -38,15 +47,16 @@ class Encodes(Protocol):
         ...
 
 
-class _Index(NamedTuple):
-    faiss: Any
-    vectors: npt.NDArray[np.float32]  # a view into the index
-    owners: Rows  # chunk of each window
+class _Corpus(NamedTuple):
+    shards: list[Shard]
+    slices: list[slice]  # chunks of each
+    windows: int
     windowed: int
+    embedded: int
 
 
 class DenseRetriever:
-    """Exact cosine search; a chunk beyond the encoder's window counts by its best window.
+    """Cosine search; a chunk beyond the encoder's window counts by its best window.
 
     Args:
         name: system.
@@ -56,6 +66,9 @@ class DenseRetriever:
         scopes: filter over the same chunks.
         query_prompt: put before each query.
         passage_prompt: put before each chunk.
+        kind: how a shard is searched; None = exactly.
+        most: chunks that are searched at a time; it bounds memory and changes no result of exact search.
+        scratch: folder for the file of vectors (see ``VectorFile``).
         quiet: no progress bar.
     """
 
@@ -69,16 +82,22 @@ class DenseRetriever:
         scopes: Scopes,
         query_prompt: str = "",
         passage_prompt: str = "",
+        kind: Kind = None,
+        most: int = SHARD,
+        scratch: Path | None = None,
         quiet: bool = False,
     ) -> None:
         self.name, self.family = name, family
         self._encoder, self._chunks, self._scopes = encoder, chunks, scopes
-        self._query_prompt, self._passage_prompt, self._quiet = query_prompt, passage_prompt, quiet
+        self._query_prompt, self._passage_prompt = query_prompt, passage_prompt
+        self._kind, self._most, self._scratch, self._quiet = kind, most, scratch, quiet
+        self._file = VectorFile(scratch)
+        self._measured: dict[int, dict[str, Any]] = {}
 
     @property
     def windowed(self) -> int:
         """Chunks that exceed the encoder's window and were embedded in several."""
-        return self._index.windowed
+        return self._corpus.windowed
 
     def search(self, questions: pa.Table, depth: int) -> tuple[pa.Table, pa.Table]:
         """Table questions -> tables run and run_status; score = cosine rounded to 6 decimals, ties by chunk_id."""
@@ -87,70 +106,117 @@ class DenseRetriever:
         ids = questions.column("question_id").to_pylist()
         answers: list[Answer] = [Answer()] * len(queries)
         if len(queries) and len(self._chunks):
-            vectors = self._encoder.encode(queries, prompt=self._query_prompt, quiet=self._quiet)
+            vectors = self._queries(queries, ids)
             cut = self._encoder.cut(queries, prompt=self._query_prompt)
+            found = self._nearest(vectors, scopes, depth)
             names = self._chunks.column("chunk_id")
-            for scope in sorted(set(scopes)):
-                group = [number for number, one in enumerate(scopes) if one == scope]
-                found = self._nearest(vectors[group], self._scopes.visible(scope), depth)
-                for number, (owners, scores) in zip(group, found, strict=True):
-                    detail = "the query exceeds the encoder's window and was cut" if cut[number] else None
-                    answers[number] = Answer(names.take(pa.array(owners)).to_pylist(), scores.tolist(), detail=detail)
+            for number, (rows, scores) in enumerate(found):
+                detail = "the query exceeds the encoder's window and was cut" if cut[number] else None
+                answers[number] = Answer(names.take(pa.array(rows)).to_pylist(), scores.tolist(), detail=detail)
+            if self._kind is not None:
+                self._measure(vectors, scopes, questions.column("u").to_pylist(), depth, found)
         return tabulate(self.name, self.family, ids, answers)
 
-    def _nearest(self, queries: npt.NDArray[np.float32], visible: Mask | None, depth: int) -> list[tuple[Rows, Floats]]:
-        """(chunk rows, scores) a query: exact, with ties by row, whatever other queries are in the batch."""
-        index = self._index  # first: it says which extra is missing
-        import faiss
+    def report(self) -> dict[str, Any]:
+        """What was embedded, from where, and how it was searched; ``notes`` are the lines that a reader must see."""
+        identity, total = self._encoder.identity, len(self._chunks)
+        if "_corpus" not in vars(self):
+            return {"encoder": identity, "chunks": total, "notes": [f"{self.name}: nothing was searched"]}
+        corpus = self._corpus
+        place = " on ".join(str(identity[part]) for part in ("dtype", "device") if part in identity)
+        others = ", the others were known" if corpus.embedded < total else ""
+        notes = [f"{self.name}: {corpus.embedded:,} of {total:,} chunks embedded ({place}){others}"]
+        if corpus.windowed:
+            several = corpus.windows - total + corpus.windowed
+            notes.append(f"{self.name}: {corpus.windowed:,} of {total:,} chunks exceed the encoder's window and were "
+                         f"embedded in {several:,} windows; the best one counts")
+        notes += [f"{self.name}: {_named(self._kind)} finds {row['recall']:.3f} of what exact search finds in its top "
+                  f"{row['depth']} ({row['n']} questions without a scope)" for row in self._measured.values()]
+        if self._kind is not None and not self._measured:
+            notes.append(f"{self.name}: every question has a scope, and a scope is searched exactly")
+        return {"encoder": identity, "chunks": total, "embedded": corpus.embedded,
+                "windows": corpus.windows, "windowed": corpus.windowed, "shards": len(corpus.shards),
+                "search": _named(self._kind), "recall_against_exact": list(self._measured.values()), "notes": notes}
 
-        rows = None if visible is None else np.flatnonzero(visible[index.owners])
-        total = len(index.owners) if rows is None else len(rows)
-        found: list[tuple[Rows, Floats]] = [(np.empty(0, np.int64), np.empty(0))] * len(queries)
-        limit: Any = faiss.SearchParameters  # its keywords are made at run time
-        params = None if rows is None else limit(sel=faiss.IDSelectorBatch(rows))
-        open_queries = np.arange(len(queries)) if total else np.empty(0, np.int64)
-        width = 2 * depth + 16
-        while len(open_queries):
-            width = min(width, total)
-            scores, near = index.faiss.search(queries[open_queries], width, params=params)
-            still = []
-            for number, row_scores, row_near in zip(open_queries, scores, near, strict=True):
-                owners, exact = self._score(queries[number], row_near[row_near >= 0])
-                found[number] = owners[:depth], exact[:depth]
-                # More rows may tie with the last chunk kept, or belong to chunks not seen yet.
-                settled = len(owners) >= depth and float(row_scores[-1]) + SLACK < exact[depth - 1]
-                if not settled and width < total:
-                    still.append(number)
-            open_queries = np.array(still, dtype=np.int64)
-            width *= 4
-        return found
+    def _queries(self, queries: list[str], ids: list[str]) -> Vectors:
+        try:
+            vectors = self._encoder.encode(queries, prompt=self._query_prompt, quiet=self._quiet)
+        except BadVector as error:
+            raise DataError(f"[systems.{self.name}]: question '{ids[error.number]}': {error.why}") from error
+        return np.ascontiguousarray(vectors, dtype=np.float32)
 
-    def _score(self, query: npt.NDArray[np.float32], rows: Rows) -> tuple[Rows, Floats]:
-        """Windows -> their chunks, best first, by our own sums: the index's last bits depend on the batch."""
-        index = self._index
-        products = index.vectors[rows].astype(np.float64) * query.astype(np.float64)
-        scores = np.round(products.sum(axis=1), DECIMALS)
-        owners = index.owners[rows]
-        order = np.lexsort((owners, -scores))
-        owners, scores = owners[order], scores[order]
-        first = np.sort(np.unique(owners, return_index=True)[1])
-        return owners[first], scores[first]
+    def _nearest(self, queries: Vectors, scopes: Sequence[str], depth: int, *, exactly: bool = False) -> list[Found]:
+        """(chunk rows, scores) a query; see ``nearest``. Shard by shard, so that one is in memory at a time."""
+        corpus = self._corpus
+        searchers = [searcher(None, shard) for shard in corpus.shards] if exactly else self._searchers
+        best: list[Found] = [(np.empty(0, np.int64), np.empty(0))] * len(queries)
+        groups = [np.flatnonzero([one == scope for one in scopes]) for scope in sorted(set(scopes))]
+        with progress("searching vectors", len(queries) * len(searchers), quiet=self._quiet) as advance:
+            for one, chunks in zip(searchers, corpus.slices, strict=True):
+                for group in groups:
+                    mask = self._scopes.visible(scopes[group[0]])
+                    visible = None if mask is None else mask[chunks]
+                    for low in range(0, len(group), AT_A_TIME):
+                        block = group[low : low + AT_A_TIME]
+                        floors = np.array([scores[-1] if len(scores) == depth else -np.inf
+                                           for _, scores in (best[number] for number in block)])
+                        part = one.search(queries[block], depth, visible=visible, floors=floors)
+                        for number, found in zip(block, part, strict=True):
+                            best[number] = merge_found([best[number], found], depth)
+                        advance(len(block))
+        return best
+
+    def _measure(
+        self, queries: Vectors, scopes: Sequence[str], draws: Sequence[float], depth: int, found: Sequence[Found]
+    ) -> None:
+        """Compare what an approximate index found with exact search, on the questions with the smallest draws."""
+        free = [number for number, scope in enumerate(scopes) if self._scopes.visible(scope) is None]
+        taken = sorted(sorted(free, key=lambda number: draws[number])[:MEASURED])
+        if taken:
+            exact = self._nearest(queries[taken], [scopes[number] for number in taken], depth, exactly=True)
+            shares = [shared(found[number][0].tolist(), rows.tolist())
+                      for number, (rows, _) in zip(taken, exact, strict=True)]
+            self._measured[depth] = {"depth": depth, "recall": float(np.mean(shares)), "n": len(taken)}
 
     @cached_property
-    def _index(self) -> _Index:
+    def _searchers(self) -> list[Searches]:
+        return [searcher(self._kind, shard) for shard in self._corpus.shards]
+
+    @cached_property
+    def _corpus(self) -> _Corpus:
+        """Every chunk's vectors, written to disk block by block."""
         try:
-            import faiss
+            import faiss  # noqa: F401  # before hours of embedding
         except ModuleNotFoundError as error:
             raise MissingExtra("dense retrieval", "dense") from error
-        texts = self._chunks.column("text").to_pylist()
-        vectors, owners, windowed = self._encoder.encode_passages(texts, prompt=self._passage_prompt, quiet=self._quiet)
-        if not np.isfinite(vectors).all():
-            row = int(owners[np.flatnonzero(~np.isfinite(vectors).all(axis=1))[0]])
-            raise DataError(
-                f"[systems.{self.name}]: the vector of chunk '{self._chunks.column('chunk_id')[row]}' "
-                "is not finite; look at its text, or use another model or dtype"
-            )
-        index = faiss.IndexFlatIP(vectors.shape[1])
-        index.add(vectors)
-        view = faiss.rev_swig_ptr(index.get_xb(), vectors.size).reshape(vectors.shape)
-        return _Index(index, view, owners, windowed)
+        before, total = self._encoder.embedded, len(self._chunks)
+        file, owners, windowed = self._file, [], 0
+        with progress("embedding chunks", total, quiet=self._quiet) as advance:
+            for low in range(0, total, BLOCK):
+                made = self._block(low, advance)
+                file.append(made.vectors)
+                owners.append(made.owners + low)
+                windowed += made.windowed
+        owner = np.concatenate(owners) if owners else np.empty(0, np.int64)
+        slices = shard_slices(total, self._most)
+        ends = np.searchsorted(owner, [0, *(chunks.stop for chunks in slices)]).tolist()
+        shards = [Shard(file.rows(low, high), owner[low:high] - chunks.start, chunks.start)
+                  for (low, high), chunks in zip(pairwise(ends), slices, strict=True)]
+        return _Corpus(shards, slices, len(owner), windowed, self._encoder.embedded - before)
+
+    def _block(self, low: int, advance: Advance) -> PassageVectors:
+        texts = self._chunks.column("text").slice(low, BLOCK).to_pylist()
+        names = self._chunks.column("chunk_id")
+        try:
+            made = self._encoder.encode_passages(texts, prompt=self._passage_prompt, quiet=True, advance=advance)
+        except BadVector as error:
+            raise DataError(f"[systems.{self.name}]: chunk '{names[low + error.number]}': {error.why}") from error
+        if not np.isfinite(made.vectors).all():
+            row = int(made.owners[np.flatnonzero(~np.isfinite(made.vectors).all(axis=1))[0]])
+            raise DataError(f"[systems.{self.name}]: chunk '{names[low + row]}': its vector is not finite; look at its "
+                            "text, or use another model or dtype")
+        return made
+
+
+def _named(kind: Kind) -> str:
+    return "exact" if kind is None else type(kind).__name__.lower()

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Collection, Iterable, Mapping
+import time
+import traceback
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 
-from goldset.errors import ConfigError, DataError
+from goldset.errors import ConfigError, DataError, ExternalError, GoldsetError
 from goldset.formats.lines import opaque_id
-from goldset.retrievers.base import Answer, check_known, repeated, tabulate
+from goldset.retrievers.base import REPEATS, Answer, check_known, repeated, tabulate
+from goldset.retrievers.scope import KnownChunks
 
 
 class PythonRetriever:
@@ -25,12 +28,16 @@ class PythonRetriever:
         name: system.
         family: systems that share its index or model.
         entry: ``package.module:function``.
-        known: ids of the corpus' chunks.
+        known: the corpus' chunks.
+
+    Attributes:
+        seconds: what the last call took, shared out over its questions.
     """
 
-    def __init__(self, name: str, family: str, *, entry: str, known: Collection[str]) -> None:
+    def __init__(self, name: str, family: str, *, entry: str, known: KnownChunks) -> None:
         self.name, self.family = name, family
         self._entry, self._known = entry, known
+        self.seconds: list[float | None] = []
         module, _, function = entry.partition(":")
         try:
             self._function = getattr(importlib.import_module(module), function)
@@ -50,10 +57,11 @@ class PythonRetriever:
 
         Raises:
             DataError: a row without ids, a question that was not asked, or a chunk that stands twice in a list.
+            ExternalError: the function raised.
         """
         ids = questions.column("question_id").to_pylist()
         lists: dict[str, tuple[list[str], list[float | None]]] = {question: ([], []) for question in ids}
-        for number, row in enumerate(_rows(self._function(questions, depth), self._entry), 1):
+        for number, row in enumerate(self._rows(questions, depth), 1):
             question, chunk = opaque_id(row.get("question_id")), opaque_id(row.get("chunk_id"))
             if question not in lists or chunk is None:
                 raise DataError(
@@ -70,11 +78,28 @@ class PythonRetriever:
             twice = repeated(chunks)
             if twice is not None:
                 raise DataError(
-                    f"[systems.{self.name}] {self._entry}: chunk '{twice}' stands twice in the list of "
-                    f"question {question}; a list must not repeat a chunk"
+                    f"[systems.{self.name}] {self._entry}: chunk '{twice}' {REPEATS} of question {question}; a list "
+                    "must not repeat a chunk"
                 )
             answers.append(Answer(chunks[:depth], scores[:depth]))
-        return tabulate(self.name, self.family, ids, check_known(self.name, answers, self._known))
+        scopes = questions.column("scope").to_pylist()
+        return tabulate(self.name, self.family, ids, check_known(self.name, answers, self._known, scopes))
+
+    def _rows(self, questions: pa.Table, depth: int) -> Iterable[Mapping[str, Any]]:
+        """What the function returns, as rows; how long it took is kept."""
+        began = time.perf_counter()
+        try:
+            rows = _rows(self._function(questions, depth), self._entry)
+        except GoldsetError:
+            raise
+        except Exception as error:  # somebody else's code: whatever it raises, the user needs the place
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            raise ExternalError(
+                f"[systems.{self.name}] {self._entry} raised {type(error).__name__} in {last.filename}, line "
+                f"{last.lineno}: {error}; mend the function and run again"
+            ) from error
+        self.seconds = [(time.perf_counter() - began) / len(questions)] * len(questions)
+        return rows
 
 
 def _rows(result: Any, entry: str) -> Iterable[Mapping[str, Any]]:

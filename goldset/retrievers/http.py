@@ -5,48 +5,43 @@ from __future__ import annotations
 import json
 import os
 import re
-import time
-from collections.abc import Collection, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pyarrow as pa
 
-from goldset.errors import ConfigError, ExternalError, MissingExtra
+from goldset.config import HttpSystem
+from goldset.errors import ConfigError, MissingExtra
 from goldset.formats.lines import opaque_id
-from goldset.progress import progress
-from goldset.retrievers.base import Answer, check_known, repeated, tabulate
+from goldset.retrievers.asking import FIRST_PAUSE, AgainError, Manners, ask_all, asked_pause
+from goldset.retrievers.base import REPEATS, Answer, check_known, repeated, tabulate
+from goldset.retrievers.scope import KnownChunks
 
 if TYPE_CHECKING:
     import httpx
 
-IN_FLIGHT = 4
-LONGEST_PAUSE = 30.0  # seconds, also where the server asks for more
 _VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
 _STEP = re.compile(r"([^.\[\]]+)|\[(\*|\d+)\]")
+_HOLE = re.compile(r"\{(query|depth|scope(?:\.[\w-]+)?)\}")
 
 
 class HttpRetriever:
-    """Asks a search service, four questions at a time.
+    """Asks a search service, one question a request.
 
-    Time-outs, dropped connections, 429 and 5xx are tried again, with growing pauses. One question's failure is that
-    question's status; its text appears in no message.
+    Time-outs, dropped connections, 429 and 5xx are tried again, with growing pauses or the one that Retry-After names.
+    One question's failure is that question's status; its text appears in no message.
 
     Args:
         name: system.
         family: systems that share its index or model.
-        url: address; ``{query}``, ``{depth}`` and ``{scope}`` are filled in, quoted.
-        body: JSON to POST with the same placeholders in its strings; without it the request is a GET. A string that is
-            nothing but ``{depth}`` or ``{scope}`` becomes the number or the object.
-        headers: ``$NAME`` is read from the environment.
-        ids: path to the ids in the answer, e.g. ``hits.hits[*]._id``.
-        scores: path to as many scores.
-        timeout: seconds a request.
-        retries: tries after the first.
-        known: ids of the corpus' chunks.
+        system: address, body, paths into the answer, and how it is asked.
+        known: the corpus' chunks.
         quiet: no progress bar.
         pause: seconds before the first new try; it doubles.
+
+    Attributes:
+        seconds: what each question of the last search took.
     """
 
     def __init__(
@@ -54,89 +49,72 @@ class HttpRetriever:
         name: str,
         family: str,
         *,
-        url: str,
-        body: Mapping[str, Any] | None,
-        headers: Mapping[str, str],
-        ids: str,
-        scores: str | None,
-        timeout: float,
-        retries: int,
-        known: Collection[str],
+        system: HttpSystem,
+        known: KnownChunks,
         quiet: bool = False,
-        pause: float = 0.5,
+        pause: float = FIRST_PAUSE,
     ) -> None:
         self.name, self.family = name, family
-        self._url, self._body, self._headers = url, body, headers
-        self._ids, self._scores = ids, scores
-        self._timeout, self._retries, self._pause = timeout, retries, pause
-        self._known, self._quiet = known, quiet
+        self.seconds: list[float | None] = []
+        self._system, self._known, self._quiet = system, known, quiet
+        self._manners = Manners(system, pause)
 
     def search(self, questions: pa.Table, depth: int) -> tuple[pa.Table, pa.Table]:
         """Table questions -> tables run and run_status.
 
         Raises:
             ConfigError: a header needs an environment variable that is not set.
-            ExternalError: not one question was answered.
+            ExternalError: not one question was answered, or more failed than the configuration allows.
             DataError: answers came, and none of their ids is a chunk.
         """
         try:
             import httpx
         except ModuleNotFoundError as error:
             raise MissingExtra(f"the http system '{self.name}'", "judge") from error
-        ids = questions.column("question_id").to_pylist()
-        asked = list(zip(questions.column("query").to_pylist(), questions.column("scope").to_pylist(), strict=True))
+        columns = ("question_id", "query", "scope")
+        ids, queries, scopes = (questions.column(name).to_pylist() for name in columns)
         headers = {
             key: _from_environment(value, f"[systems.{self.name}] headers.{key}")
-            for key, value in self._headers.items()
+            for key, value in self._system.headers.items()
         }
-        answers: list[Answer] = []
-        with (
-            httpx.Client(headers=headers, timeout=self._timeout) as client,
-            ThreadPoolExecutor(IN_FLIGHT) as workers,
-            progress(f"asking {self.name}", len(ids), quiet=self._quiet) as advance,
-        ):
-            for answer in workers.map(lambda one: self._ask(client, one[0], depth, one[1]), asked):
-                answers.append(answer)
-                advance(1)
-        if answers and all(answer.status == "failed" for answer in answers):
-            raise ExternalError(
-                f"[systems.{self.name}]: none of {len(answers)} questions was answered, the first with: "
-                f"{answers[0].detail}; check the url and that the service runs"
+        with httpx.Client(headers=headers, timeout=self._system.timeout) as client:
+            answers = ask_all(
+                self.name,
+                list(zip(queries, scopes, strict=True)),
+                lambda one: self._ask(client, one[0], depth, one[1]),
+                self._manners,
+                quiet=self._quiet,
             )
-        return tabulate(self.name, self.family, ids, check_known(self.name, answers, self._known))
+        self.seconds = [answer.seconds for answer in answers]
+        return tabulate(self.name, self.family, ids, check_known(self.name, answers, self._known, scopes))
 
     def _ask(self, client: httpx.Client, query: str, depth: int, scope: str) -> Answer:
         import httpx
 
-        url = fill(self._url, query=quote(query, safe=""), depth=str(depth), scope=quote(scope, safe=""))
-        failure = ""
-        for attempt in range(self._retries + 1):
-            wait = min(self._pause * 2**attempt, LONGEST_PAUSE)
-            try:
-                if self._body is None:
-                    response = client.get(url)
-                else:
-                    response = client.post(url, json=fill_body(self._body, query=query, depth=depth, scope=scope))
-            except httpx.TransportError as error:
-                failure = f"{type(error).__name__} after {self._timeout:g} s at most"
-            except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
-                return Answer(status="failed", detail=f"the url cannot be used ({type(error).__name__})")
-            else:
-                if response.status_code == 200:
-                    return self._read(response.content, depth)
-                failure = f"HTTP {response.status_code}"
-                if response.status_code != 429 and response.status_code < 500:
-                    break
-                wait = _asked_pause(response.headers.get("Retry-After"), wait)
-            if attempt < self._retries:
-                time.sleep(wait)
-        return Answer(status="failed", detail=f"{failure} (tried {attempt + 1} times)")
+        values = values_of(query, depth, scope)
+        try:
+            url = fill(self._system.url, values, quoted=True)
+            body = None if self._system.body is None else fill_body(self._system.body, values)
+        except KeyError as error:
+            return Answer(status="failed", detail=f"the question's scope has no '{error.args[0]}', which the url or "
+                                                  "body asks for outside a list")
+        try:
+            response = client.get(url) if body is None else client.post(url, json=body)
+        except httpx.TransportError as error:
+            raise AgainError(f"{type(error).__name__} after {self._system.timeout:g} s at most") from error
+        except (httpx.InvalidURL, httpx.UnsupportedProtocol) as error:
+            return Answer(status="failed", detail=f"the url cannot be used ({type(error).__name__})")
+        if response.status_code == 429 or response.status_code >= 500:
+            raise AgainError(f"HTTP {response.status_code}", asked_pause(response.headers.get("Retry-After")))
+        if response.status_code != 200:
+            return Answer(status="failed", detail=f"HTTP {response.status_code}")
+        return self._read(response.content, depth)
 
     def _read(self, content: bytes, depth: int) -> Answer:
         try:
             value = json.loads(content)
-            chunks = [opaque_id(item) for item in pick(value, self._ids)]
-            scores = [None] * len(chunks) if self._scores is None else pick(value, self._scores)
+            chunks = [opaque_id(item) for item in pick(value, self._system.ids)]
+            scores = [None] * len(chunks) if self._system.scores is None else pick(value, self._system.scores)
         except (ValueError, LookupError) as error:
             return Answer(status="failed", detail=f"the answer cannot be read: {error.args[0]}")
         known = [chunk for chunk in chunks if chunk is not None]
@@ -149,27 +127,61 @@ class HttpRetriever:
             return Answer(status="failed", detail="a score in the answer is not a finite number")
         twice = repeated(known)
         if twice is not None:
-            return Answer(status="failed", detail=f"chunk '{twice}' stands twice in the list")
+            return Answer(status="failed", detail=f"chunk '{twice}' {REPEATS}")
         return Answer(known[:depth], [None if score is None else float(score) for score in scores[:depth]])
 
 
-def fill(template: str, **values: str) -> str:
-    """Replace ``{name}`` by its value in one pass: braces in a value, or elsewhere in the template, stay."""
-    names = "|".join(map(re.escape, values))
-    return re.sub(rf"\{{({names})\}}", lambda match: values[match.group(1)], template)
+def values_of(query: str, depth: int, scope: str) -> dict[str, Any]:
+    """What the placeholders of a template stand for; keys of the scope without a value are none."""
+    found = json.loads(scope)
+    keys = {f"scope.{key}": value for key, value in found.items() if value is not None}
+    return {"query": query, "depth": depth, "scope": found, **keys}
 
 
-def fill_body(value: Any, *, query: str, depth: int, scope: str) -> Any:
-    """A JSON template with its placeholders filled in, at any depth."""
+def fill(template: str, values: Mapping[str, Any], *, quoted: bool = False) -> str:
+    """Replace ``{name}`` by its value in one pass: braces in a value, or other names in braces, stay.
+
+    Raises:
+        KeyError: the scope does not have the key.
+    """
+
+    def put(match: re.Match[str]) -> str:
+        value = _value(values, match.group(1))
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return quote(text, safe="") if quoted else text
+
+    return _HOLE.sub(put, template)
+
+
+def fill_body(value: Any, values: Mapping[str, Any]) -> Any:
+    """A JSON template with its placeholders filled in, at any depth.
+
+    A string that is nothing but a placeholder becomes the number, list or object itself. An entry of a list that names
+    a key which the question's scope does not have is left out, so that a filter falls away with its value.
+
+    Raises:
+        KeyError: such a key outside a list.
+    """
     if isinstance(value, Mapping):
-        return {key: fill_body(item, query=query, depth=depth, scope=scope) for key, item in value.items()}
+        return {key: fill_body(item, values) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [fill_body(item, query=query, depth=depth, scope=scope) for item in value]
-    if value == "{depth}":
-        return depth
-    if value == "{scope}":
-        return json.loads(scope)
-    return fill(value, query=query, depth=str(depth), scope=scope) if isinstance(value, str) else value
+        filled = []
+        for item in value:
+            try:
+                filled.append(fill_body(item, values))
+            except KeyError:
+                continue
+        return filled
+    if not isinstance(value, str):
+        return value
+    whole = _HOLE.fullmatch(value)
+    return _value(values, whole.group(1)) if whole else fill(value, values)
+
+
+def _value(values: Mapping[str, Any], name: str) -> Any:
+    if name not in values:
+        raise KeyError(name.removeprefix("scope."))
+    return values[name]
 
 
 def pick(value: Any, path: str) -> list[Any]:
@@ -203,8 +215,3 @@ def _from_environment(value: str, where: str) -> str:
         return os.environ[name]
 
     return _VARIABLE.sub(read, value)
-
-
-def _asked_pause(header: str | None, default: float) -> float:
-    """Seconds of a Retry-After header, at most 30; dates are not read."""
-    return min(float(header), LONGEST_PAUSE) if header and header.strip().isdigit() else default

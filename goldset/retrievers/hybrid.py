@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 
 from goldset.retrievers.base import Answer, Retriever, tabulate
+from goldset.retrievers.scope import KnownChunks, beyond_scope
 
 DEEPER = 4  # the fused lists are this many times deeper than what is asked for
 UNKNOWN = ("failed", "missing")
@@ -24,14 +25,22 @@ class HybridRetriever:
         family: union of the parts' families.
         parts: fused systems.
         weights: one a part.
+        known: the corpus' chunks; what a part returned beyond a question's scope is not fused.
         k: rank constant.
     """
 
     def __init__(
-        self, name: str, family: str, *, parts: Sequence[Retriever], weights: Sequence[float], k: int = 60
+        self,
+        name: str,
+        family: str,
+        *,
+        parts: Sequence[Retriever],
+        weights: Sequence[float],
+        known: KnownChunks,
+        k: int = 60,
     ) -> None:
         self.name, self.family = name, family
-        self._parts, self._weights, self._k = list(parts), list(weights), k
+        self._parts, self._weights, self._known, self._k = list(parts), list(weights), known, k
 
     def search(self, questions: pa.Table, depth: int) -> tuple[pa.Table, pa.Table]:
         """Table questions -> tables run and run_status; score = the fused score."""
@@ -41,6 +50,7 @@ class HybridRetriever:
         unknown: set[str] = set()
         for part, weight in zip(self._parts, self._weights, strict=True):
             run, status = part.search(questions, DEEPER * depth)
+            run = run.filter(pa.array(~beyond_scope(run, questions, self._known)))
             frame = run.select(["question_id", "chunk_id", "rank"]).to_pandas()
             frames.append(frame.assign(score=weight / (self._k + frame.pop("rank"))))
             for row in status.to_pylist():

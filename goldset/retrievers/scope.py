@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -70,6 +71,47 @@ class Scopes:
                 for form in _forms(value):
                     found.setdefault(key, {}).setdefault(form, []).append(row)
         return found
+
+
+class KnownChunks:
+    """The corpus as a system sees it that is not ours: which ids there are, and which of them a scope hides.
+
+    Args:
+        chunk_ids: chunks in the order of the masks.
+        scopes: the filter.
+    """
+
+    def __init__(self, chunk_ids: Sequence[str], scopes: Scopes) -> None:
+        self._chunk_ids, self._scopes = chunk_ids, scopes
+
+    @cached_property
+    def _rows(self) -> dict[str, int]:
+        return {chunk: row for row, chunk in enumerate(self._chunk_ids)}
+
+    def __contains__(self, chunk: object) -> bool:
+        return chunk in self._rows
+
+    def example(self) -> str:
+        """An id of the corpus, for messages."""
+        return min(self._rows, default="nothing")
+
+    def hidden(self, chunk_ids: Iterable[str], scope: str) -> set[str]:
+        """Those of the chunks that whoever asks under ``scope`` may not see; ids that are not known are none."""
+        mask = self._scopes.visible(scope)
+        if mask is None:
+            return set()
+        return {chunk for chunk in chunk_ids if chunk in self._rows and not mask[self._rows[chunk]]}
+
+
+def beyond_scope(run: pa.Table, questions: pa.Table, known: KnownChunks) -> Mask:
+    """Tables run, questions -> which rows name a chunk that whoever asked may not see."""
+    scope_of = dict(zip(*(questions.column(name).to_pylist() for name in ("question_id", "scope")), strict=True))
+    asked, chunks = (run.column(name).to_pylist() for name in ("question_id", "chunk_id"))
+    lists: dict[str, list[str]] = {}
+    for question, chunk in zip(asked, chunks, strict=True):
+        lists.setdefault(question, []).append(chunk)
+    hidden = {question: known.hidden(found, scope_of.get(question, "{}")) for question, found in lists.items()}
+    return np.array([chunk in hidden[question] for question, chunk in zip(asked, chunks, strict=True)], dtype=bool)
 
 
 def _object(text: str, what: str) -> dict[str, Any]:

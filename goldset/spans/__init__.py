@@ -6,6 +6,7 @@
 * ``context``: the sentence before and after a span, for judge and reviewer.
 """
 
+from goldset.spans.apart import twins_apart
 from goldset.spans.canonical import SpanTables, canonical_spans, shared_length
 from goldset.spans.context import context, main_span
 from goldset.spans.neartwins import decided_pairs, exact_groups, merge_twins, near_twins
@@ -36,4 +37,5 @@ __all__ = [
     "sentences",
     "served",
     "shared_length",
+    "twins_apart",
 ]

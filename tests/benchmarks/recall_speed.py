@@ -19,6 +19,10 @@ from pathlib import Path
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tests.benchmarks.rows import cpu
+
 LEAST = 10_000
 DEPTH = 100
 REPEATS = 5
@@ -89,14 +93,6 @@ def value_of(tool: str, out: str) -> float:
         return float(out)
     line = next(line for line in out.splitlines() if f"recall@{K} " in line or f"recall at {K} " in line)
     return float(next(part for part in line.split() if part.startswith(("0.", "1."))))
-
-
-def cpu() -> str:
-    """Model of the processor, and how many of them may be used."""
-    info = Path("/proc/cpuinfo")
-    lines = info.read_text().splitlines() if info.exists() else []
-    named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return f"{named[0] if named else platform.processor() or 'unknown CPU'}, {os.cpu_count()} CPUs"
 
 
 def main() -> int:

@@ -20,7 +20,8 @@ ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from tests.benchmarks.recall_speed import cpu, once  # noqa: E402
+from tests.benchmarks.recall_speed import once  # noqa: E402
+from tests.benchmarks.rows import cpu  # noqa: E402
 
 LEAST = 1_000_000
 DEPTH = 10

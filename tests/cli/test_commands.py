@@ -125,7 +125,7 @@ def test_plan_stops_before_anything_is_spent(goldset: Goldset, tmp_path: Path) -
     assert (plan["questions"], plan["pairs"], plan["calls"], plan["money"]) == (7, 19, 19, None)
     assert not (tmp_path / "planned/workspace/artifacts/judge").exists()
     text = goldset("plan", "-c", config)
-    assert text.out.startswith("7 questions, 19 pairs (2.7 a question)\njudge: 19 calls, about ")
+    assert text.out.startswith("7 questions, 19 pairs (2.7 a question), 491 words\njudge: 19 calls, about ")
 
 
 def test_publish_again_is_the_same_version(goldset: Goldset, harbour: Harbour, copy: Path) -> None:

@@ -17,7 +17,7 @@ from goldset.corpus import build_corpus, cut_document
 from goldset.corpus.tokens import load_token_starts, tokenizer_file
 from goldset.errors import ConfigError, MissingExtra
 from goldset.pipeline import rebuild
-from goldset.pipeline.runner import stage_key
+from goldset.pipeline.reasons import made_from
 from goldset.pipeline.stages import STAGES
 from goldset.schemas import from_rows
 from goldset.text import text_sha256
@@ -172,6 +172,6 @@ def test_a_rebuild_cuts_by_a_folders_tokenizer_and_notices_another(tmp_path: Pat
     chunks = artifacts.table("chunks").to_pylist()
     assert {row["offsets"] for row in chunks} == {"verified"}
     assert max(len(STARTS(row["text"])) for row in chunks) <= 40
-    before = stage_key(STAGES[0], loaded, {})
+    before = made_from(STAGES[0], loaded, {})
     file.write_text(json.dumps({**json.loads(file.read_text(encoding="utf-8")), "truncation": None}))
-    assert stage_key(STAGES[0], loaded, {}) != before
+    assert made_from(STAGES[0], loaded, {}) != before

@@ -18,8 +18,10 @@ REBUILD = ("-m", "flows.rebuild", "configs/demo.toml")
 
 def _stages(err: str) -> dict[str, str]:
     """Stage -> what was said of it. Any line that is not ours fails: a log record, a traceback, a warning."""
-    said = {}
+    said: dict[str, str] = {}
     for line in err.splitlines():
+        if said and line.startswith("  "):
+            continue  # a note on the stage above it
         found = re.fullmatch(r"(\w+): (nothing changed, reused|[\d,]+ \w+(?:, [\d,]+ \w+)* in [\d.]+ s)", line)
         assert found, f"not a line of ours: {line!r}"
         said[found[1]] = "reused" if "reused" in found[2] else "run"

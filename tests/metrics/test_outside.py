@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import beta
 
 from goldset.metrics.outside import NOT_KNOWN, outside_the_pool, pool_ranks, sentence
 from goldset.metrics.results import NEVER
@@ -55,8 +56,15 @@ def test_two_families_by_hand() -> None:
     assert told.at_least == pytest.approx((one + two) / 2 - 1)
     # Lists of 6 and 7 that share 4: Chapman 7 x 8 / 5 - 1 = 10.2, of which they hold 9 and the search holds 1.
     assert told.floor == pytest.approx(0.2)
-    assert told.sentence() == ("Relevant passages outside the pool: at least about 1, beside 10 gold (1 seen from "
-                               "lexical, 3 seen from minilm; 1 that no list returned known already).")
+    # Exact intervals of 3 of 4 and 1 of 3 (beta quantiles): .1941 to .9937, .0084 to .9057.
+    for edge, caught, size in zip(told.edges, (3, 1), (4, 3), strict=True):
+        least, most = beta.ppf([0.025, 0.975], [caught, caught + 1], [size - caught + 1, size - caught])
+        assert edge.low == pytest.approx(edge.gold_outside * (1 - most) / most)
+        assert edge.high == pytest.approx(edge.gold_outside * (1 - least) / least)
+    assert told.sentence() == (
+        "Relevant passages outside the pool: at least about 1, beside 10 gold (lexical says 1, 95 % 0 to 12: others "
+        "hold 3 of 4 gold near the end of its list; minilm says 3, 95 % 0 to 236: others hold 1 of 3 gold near the end "
+        "of its list; 1 that no list returned are known already).")
 
 
 def test_a_fused_list_and_a_sister_are_no_further_lists() -> None:
@@ -82,8 +90,13 @@ def test_what_cannot_be_told_is_null_with_its_reason() -> None:
     assert outside_the_pool({}, FAMILIES, depth=10).reason == "no_gold"
     # One list whose edge is empty leaves the other's estimate: c = 1.5 / 2, nothing outside dense but its second.
     half = outside_the_pool(_ranks(bm25=[6, 1], dense=[1, 0]), FAMILIES, depth=10)
-    assert [edge.estimate for edge in half.edges] == [0.0, None]
+    assert [(edge.estimate, edge.low, edge.high) for edge in half.edges] == [(0.0, 0.0, 0.0), (None, None, None)]
     assert half.at_least == 0
+    # Where the others hold none of what is near the end, there is no upper bound: c = .5 / 2, 1 x .75 / .25.
+    none = outside_the_pool(_ranks(bm25=[6, 0], dense=[0, 1]), FAMILIES, depth=10)
+    assert none.edges[0].estimate == pytest.approx(3)
+    assert none.edges[0].high is None
+    assert "95 % 0 to no upper bound: others hold 0 of 1 gold" in none.sentence()
     for reason, words in NOT_KNOWN.items():
         assert words in sentence({"at_least": None, "reason": reason})
 

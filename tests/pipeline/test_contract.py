@@ -46,7 +46,7 @@ def _process(code: str, path: Path, *, hash_seed: str) -> subprocess.CompletedPr
 def _said(config: Config) -> tuple[Artifacts, dict[str, str]]:
     lines: list[str] = []
     artifacts = rebuild(config, quiet=True, say=lines.append)
-    return artifacts, dict(line.split(": ", 1) for line in lines)
+    return artifacts, dict(line.split(": ", 1) for line in lines if not line.startswith("  "))  # notes are indented
 
 
 def _edit(path: Path, old: str, new: str) -> None:

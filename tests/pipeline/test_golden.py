@@ -187,3 +187,14 @@ def test_published_folder_is_readable_by_others(harbour: Harbour) -> None:
     assert "harbour/v1" in page
     assert "Recall against k with its 95 % band, harbour/v1:" in page
 
+
+
+def test_what_lies_outside_the_pool_is_published(harbour: Harbour) -> None:
+    told = harbour.published.manifest["outside_the_pool"]
+    # Lists of two or three at a depth of 50: no gold stands at ranks 26 to 50, so nothing tells. All gold is in some
+    # list, since nobody searched.
+    assert (told["at_least"], told["reason"], told["depth"], told["known"]) == (None, "no_gold_near_the_edge", 50, 0)
+    assert told["gold"] == harbour.published.manifest["counts"]["gold"]
+    assert [edge["family"] for edge in told["edges"]] == ["browse", "lexical", "mixed"]
+    assert harbour.published.summary()["outside_the_pool"] == told
+    assert "How many relevant passages lie outside the pool cannot be estimated" in harbour.published.head()

@@ -2,149 +2,29 @@
 
 from __future__ import annotations
 
-import json
-import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
-from goldset.config import Config
-from goldset.encoder import PassageVectors
-from goldset.errors import ConfigError, DataError
+from goldset.errors import DataError
 from goldset.retrievers import build_retrievers, retrieve
-from goldset.retrievers.base import Answer, tabulate
 from goldset.retrievers.dense import DenseRetriever
 from goldset.retrievers.hybrid import HybridRetriever
 from goldset.retrievers.scope import Scopes
-from goldset.schemas import conform, from_rows
-from goldset.text import content_hash, tokenize
-
-Rows = list[dict[str, Any]]
-
-TEXTS = {
-    "c01": "reset the router by holding the red button",
-    "c02": "the router blinks red when the line is down",
-    "c03": "refunds take five days to reach your account",
-    "c04": "the printer prints blank pages after an update",
-    "c05": "reset the printer from its menu",
-    "c06": "your invoice lists every refund",
-}
-TENANTS = {
-    "d01": {"tenant": "north", "locale": ["en", "de"]},
-    "d02": {"tenant": "south", "locale": ["en"]},
-    "d03": {"locale": "de"},
-}
-
-
-def chunks_table(texts: dict[str, str] = TEXTS) -> pa.Table:
-    return from_rows(
-        "chunks",
-        [
-            {
-                "chunk_id": chunk,
-                "doc_id": f"d{1 + (int(chunk[1:]) - 1) // 2:02d}",
-                "start": None,
-                "end": None,
-                "text": text,
-                "body_start": 0,
-                "offsets": "absent",
-            }
-            for chunk, text in texts.items()
-        ],
-    )
-
-
-def documents_table(metadata: dict[str, Any] = TENANTS) -> pa.Table:
-    return from_rows(
-        "documents",
-        [
-            {"doc_id": doc, "text": None, "title": None, "url": None, "sha256": None, "metadata": json.dumps(value)}
-            for doc, value in metadata.items()
-        ],
-    )
-
-
-def questions_table(*asked: str | tuple[str, dict[str, Any]]) -> pa.Table:
-    rows: Rows = []
-    for number, one in enumerate(asked, 1):
-        query, scope = (one, {}) if isinstance(one, str) else one
-        rows.append(
-            {
-                "question_id": f"q{number}",
-                "text": query,
-                "context": [],
-                "query": query,
-                "need": None,
-                "scope": json.dumps(scope),
-                "language": "en",
-                "origin": "log",
-                "asked_first": None,
-                "asked_last": None,
-                "times_asked": 1,
-                "draws": 1,
-                "u": 0.5,
-                "inclusion_prob": 1.0,
-                "traffic_weight": 1.0,
-                "cluster_id": f"q{number}",
-                "session_cluster": None,
-                "stratum": "all",
-            }
-        )
-    return from_rows("questions", rows)
-
-
-class HashingEncoder:
-    """Bag of hashed words, unit length; windows of eight words. For tests: no model, no file."""
-
-    def encode(self, texts: Sequence[str], *, prompt: str = "", quiet: bool = False) -> np.ndarray[Any, Any]:
-        rows = np.zeros((len(texts), 64), np.float32)
-        for row, text in enumerate(texts):
-            for word in tokenize(prompt + text) or ["nothing"]:
-                rows[row, int(content_hash(word)[:8], 16) % 64] += 1
-        unit: np.ndarray[Any, Any] = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-        return unit
-
-    def encode_passages(self, texts: Sequence[str], *, prompt: str = "", quiet: bool = False) -> PassageVectors:
-        parts, owners = [], []
-        for number, text in enumerate(texts):
-            words = text.split()
-            for low in range(0, max(len(words), 1), 8):
-                parts.append(" ".join(words[low : low + 8]))
-                owners.append(number)
-        counts = np.bincount(owners, minlength=len(texts))
-        return PassageVectors(self.encode(parts, prompt=prompt), np.array(owners), int((counts > 1).sum()))
-
-    def cut(self, texts: Sequence[str], *, prompt: str = "") -> list[bool]:
-        return [len(text.split()) > 8 for text in texts]
-
-
-def make_config(tmp_path: Path, systems: dict[str, Any]) -> Config:
-    return Config.model_validate(
-        {
-            "base": tmp_path,
-            "project": {"name": "t", "workspace": "w"},
-            "corpus": {"chunks": "c.jsonl"},
-            "questions": {"logs": [{"path": "l.jsonl"}]},
-            "systems": systems,
-            "judge": {"kind": "replay", "family": "f", "rubric": "r.md", "path": "v.jsonl"},
-            "scoring": {"system": next(iter(systems)), "served_k": 5},
-        }
-    )
-
-
-def lists(run: pa.Table) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for row in run.sort_by([("question_id", "ascending"), ("rank", "ascending")]).to_pylist():
-        found.setdefault(row["question_id"], []).append(row["chunk_id"])
-    return found
-
-
-def states(status: pa.Table) -> dict[str, tuple[str, str | None]]:
-    return {row["question_id"]: (row["status"], row["detail"]) for row in status.to_pylist()}
+from goldset.schemas import conform
+from tests.retrievers.tables import (
+    KNOWN,
+    HashingEncoder,
+    chunks_table,
+    documents_table,
+    lists,
+    make_config,
+    questions_table,
+    states,
+)
 
 
 def test_bm25_from_the_configuration(tmp_path: Path) -> None:
@@ -181,7 +61,7 @@ def test_two_tenants_see_their_own_chunks_in_every_built_in_system(tmp_path: Pat
     scopes = Scopes(documents, chunks.column("doc_id").to_pylist())
     bm25 = build_retrievers(config=config, documents=documents, chunks=chunks, cache=tmp_path)["bm25"]
     dense = DenseRetriever("dense", "hash", encoder=HashingEncoder(), chunks=chunks, scopes=scopes)
-    hybrid = HybridRetriever("hybrid", "hash+lexical", parts=[bm25, dense], weights=[1, 1])
+    hybrid = HybridRetriever("hybrid", "hash+lexical", parts=[bm25, dense], weights=[1, 1], known=KNOWN)
     questions = questions_table(
         ("reset the router printer refund", {"tenant": "north"}),  # d01: c01, c02
         ("reset the router printer refund", {"tenant": "south"}),  # d02: c03, c04
@@ -260,172 +140,6 @@ def test_dense_compares_directions_not_lengths() -> None:
     run = dense.search(questions_table("a"), 50)[0]
     assert run.column("chunk_id").to_pylist() == ["c02", "c01"]
     assert run.column("score").to_pylist() == [1.0, 0.6]
-
-
-class Fixed:
-    """A system whose lists are given."""
-
-    def __init__(self, name: str, answers: dict[str, Answer]) -> None:
-        self.name, self.family, self.answers, self.asked = name, name, answers, 0
-
-    def search(self, questions: pa.Table, depth: int) -> tuple[pa.Table, pa.Table]:
-        self.asked = depth
-        ids = questions.column("question_id").to_pylist()
-        return tabulate(self.name, self.family, ids, [self.answers[question] for question in ids])
-
-
-def test_hybrid_adds_reciprocal_ranks_over_lists_four_times_as_deep() -> None:
-    def ranked(*chunks: str) -> Answer:
-        return Answer(chunks, [None] * len(chunks))
-
-    a = Fixed(
-        "a",
-        {
-            "q1": ranked("x", "y", "z"),
-            "q2": ranked("x"),
-            "q3": Answer(status="no_tokens"),
-            "q4": Answer(status="failed", detail="HTTP 500"),
-            "q5": ranked(),
-        },
-    )
-    b = Fixed(
-        "b", {"q1": ranked("y", "x", "w"), "q2": ranked("y"), "q3": ranked("v"), "q4": ranked("v"), "q5": ranked()}
-    )
-    questions = questions_table("1", "2", "3", "4", "5")
-    run, status = HybridRetriever("h", "a+b", parts=[a, b], weights=[1, 1]).search(questions, 3)
-    assert (a.asked, b.asked) == (12, 12)
-    scores = {(row["question_id"], row["chunk_id"]): row["score"] for row in run.to_pylist()}
-    # x: 1/61 + 1/62, y: 1/62 + 1/61: a tie, by id; then z and w, both 1/63, and the depth ends the list.
-    assert lists(run)["q1"] == ["x", "y", "w"]
-    assert scores["q1", "x"] == pytest.approx(1 / 61 + 1 / 62, abs=1e-12)
-    assert scores["q1", "w"] == pytest.approx(1 / 63, abs=1e-12)
-    assert lists(run)["q2"] == ["x", "y"]
-    assert states(status) == {
-        "q1": ("ok", None),
-        "q2": ("ok", None),
-        "q3": ("ok", "a: no_tokens"),
-        "q4": ("failed", "a: failed"),
-        "q5": ("empty", None),
-    }
-    # Weighted: b counts twice, so y (2/61 + 1/62) passes x (1/61 + 2/62); with k = 1: y 1 + 1/3, x 1/2 + 2/3.
-    weighted, _ = HybridRetriever("h", "a+b", parts=[a, b], weights=[1, 2], k=1).search(questions, 3)
-    assert lists(weighted)["q1"] == ["y", "x", "w"]
-    assert weighted.column("score")[0].as_py() == pytest.approx(4 / 3)
-
-
-def test_hybrid_of_the_configuration_has_the_union_of_the_families(tmp_path: Path) -> None:
-    config = make_config(
-        tmp_path,
-        {
-            "one": {"kind": "bm25"},
-            "two": {"kind": "bm25", "family": "short", "b": 0.1},
-            "both": {"kind": "hybrid", "of": ["one", "two"]},
-        },
-    )
-    systems = build_retrievers(config=config, documents=documents_table(), chunks=chunks_table(), cache=tmp_path)
-    assert list(systems) == ["one", "two", "both"]
-    run, _ = retrieve(questions=questions_table("reset the printer"), retrievers=systems, depth=50)
-    assert {(row["system"], row["family"]) for row in run.to_pylist()} == {
-        ("one", "lexical"),
-        ("two", "short"),
-        ("both", "lexical+short"),
-    }
-
-
-def _run_file(path: Path, rows: Sequence[tuple[str, str, int, float]]) -> Path:
-    path.write_text("".join(f"{q} Q0 {chunk} {rank} {score} tag\n" for q, chunk, rank, score in rows), encoding="utf-8")
-    return path
-
-
-def test_a_run_file_is_looked_up(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    _run_file(
-        tmp_path / "p.run",
-        [
-            ("q1", "c02", 2, 0.5),
-            ("q1", "c01", 1, 0.9),
-            ("q1", "gone", 3, 0.4),
-            ("q1", "c03", 4, 0.1),
-            ("q9", "c03", 1, 1.0),
-        ],
-    )
-    config = make_config(tmp_path, {"production": {"kind": "run", "path": "p.run"}})
-    with caplog.at_level(logging.WARNING):
-        systems = build_retrievers(config=config, documents=documents_table(), chunks=chunks_table(), cache=tmp_path)
-    assert "[systems.production] has no family, so its own name is taken" in caplog.text
-    run, status = systems["production"].search(questions_table("one", "two"), 3)
-    # The unknown id keeps the slot it had: whoever was served it got nothing else there.
-    assert lists(run) == {"q1": ["c01", "c02", "gone"]}
-    assert set(run.column("family").to_pylist()) == {"production"}
-    assert states(status) == {
-        "q1": ("ok", "1 of 3 ids are no chunk of this corpus"),
-        "q2": ("missing", "not in the run file"),
-    }
-
-
-def test_a_run_file_of_another_corpus_or_sample_is_refused(tmp_path: Path) -> None:
-    config = make_config(tmp_path, {"production": {"kind": "run", "path": "p.run", "family": "x"}})
-    _run_file(tmp_path / "p.run", [("q1", "1", 1, 0.9), ("q1", "2", 2, 0.8)])
-    system = build_retrievers(config=config, documents=documents_table(), chunks=chunks_table(), cache=tmp_path)[
-        "production"
-    ]
-    with pytest.raises(DataError, match=r"\[systems.production\]: 0 of 2 returned ids resolve .* e.g. '1' .*'c01'"):
-        system.search(questions_table("one"), 10)
-    _run_file(tmp_path / "p.run", [("77", "c01", 1, 0.9)])
-    system = build_retrievers(config=config, documents=documents_table(), chunks=chunks_table(), cache=tmp_path)[
-        "production"
-    ]
-    with pytest.raises(DataError, match=r"p.run: 0 of 1 questions are in the run.*'77'.*'q1'"):
-        system.search(questions_table("one"), 10)
-
-
-def _write_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, body: str) -> None:
-    (tmp_path / f"{name}.py").write_text(body, encoding="utf-8")
-    monkeypatch.syspath_prepend(str(tmp_path))
-
-
-def test_a_python_function_is_a_system(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _write_module(
-        tmp_path,
-        monkeypatch,
-        "my_search",
-        (
-            "def search(questions, depth):\n"
-            "    first = questions.column('question_id')[0].as_py()\n"
-            "    chunks = ['c03', 'c01', 'c02'] + ['c04'] * 0\n"
-            "    return [{'question_id': first, 'chunk_id': c, 'score': s} for c, s in zip(chunks, [2, 1.5, None])]\n"
-            "def twice(questions, depth):\n"
-            "    return [{'question_id': 'q1', 'chunk_id': 'c01'}] * 2\n"
-            "def other(questions, depth):\n"
-            "    return [{'question_id': 'q8', 'chunk_id': 'c01'}]\n"
-            "def nothing(questions, depth):\n"
-            "    return None\n"
-        ),
-    )
-
-    def system(function: str) -> Any:
-        config = make_config(tmp_path, {"mine": {"kind": "python", "family": "m", "entry": f"my_search:{function}"}})
-        return build_retrievers(config=config, documents=documents_table(), chunks=chunks_table(), cache=tmp_path)[
-            "mine"
-        ]
-
-    run, status = system("search").search(questions_table("one", "two"), 2)
-    assert lists(run) == {"q1": ["c03", "c01"]}
-    assert run.column("score").to_pylist() == [2.0, 1.5]
-    assert states(status) == {"q1": ("ok", None), "q2": ("empty", None)}
-    with pytest.raises(DataError, match="my_search:twice: chunk 'c01' stands twice in the list of question q1"):
-        system("twice").search(questions_table("one"), 2)
-    with pytest.raises(DataError, match="my_search:other, row 1: question_id 'q8'"):
-        system("other").search(questions_table("one"), 2)
-    with pytest.raises(DataError, match="returned NoneType; it must return rows"):
-        system("nothing").search(questions_table("one"), 2)
-    with pytest.raises(ConfigError, match="the module has no 'find'"):
-        system("find")
-
-
-def test_an_entry_that_cannot_be_imported_is_named(tmp_path: Path) -> None:
-    config = make_config(tmp_path, {"mine": {"kind": "python", "family": "m", "entry": "no_such_module_x:search"}})
-    with pytest.raises(ConfigError, match=r"\[systems.mine\] entry = 'no_such_module_x:search': no module"):
-        build_retrievers(config=config, documents=documents_table(), chunks=chunks_table(), cache=tmp_path)
 
 
 def test_an_empty_corpus_is_refused_before_anything_is_built(tmp_path: Path) -> None:

@@ -1,0 +1,43 @@
+"""What the pool holds, said to people: sizes before and after folding, who supplied what, what was left out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from goldset.pipeline.pooling import found_of
+
+
+def pool_text(report: Mapping[str, Any]) -> str:
+    """The report of the pool stage -> lines for a terminal."""
+    size = {name: report[name] for name in ("chunks_per_question", "chunk_words_per_question", "spans_per_question",
+                                            "words_per_question", "words_in_no_candidate_per_question")}
+    lines = [f"pool, to rank {report['depth']}: {size['chunks_per_question']:,.1f} chunks a question "
+             f"({size['chunk_words_per_question']:,.0f} words) are {size['spans_per_question']:,.1f} passages to judge "
+             f"({size['words_per_question']:,.0f} words); {report['twins_folded']:,} pairs are twins of others; "
+             f"{size['words_in_no_candidate_per_question']:,.1f} words a question stand in no passage to judge"]
+    lines += _table(("", "passages", "of no other"), [
+        (name, f"{row['candidates']:,}", f"{row['unique']:,}") for part in ("system", "family")
+        for name, row in _named(report[f"unique_by_{part}"], part)])
+    systems = list(report["overlap"])
+    if len(systems) > 1:
+        lines += _table(("held by both", *systems), [
+            (one, *(f"{report['overlap'][one][other]:,}" for other in systems)) for one in systems])
+    lines += [f"{system} (audit_only) would have given {row['candidates']:,} passages, of which the pool holds "
+              f"{row['in_pool']:,}" for system, row in report["audit_only"].items()]
+    lines += [f"{system}: {found_of(told)}" for system, told in report["old_sets"].items()]
+    lines += [f"{system}: {count:,} results beyond their question's scope were left out"
+              for system, count in report["beyond_scope"].items()]
+    if report["unlinked_chunks"]:
+        lines.append(f"{report['unlinked_chunks']:,} returned ids are no chunk of the corpus and were left out")
+    return "\n".join(lines)
+
+
+def _named(rows: Mapping[str, Any], part: str) -> list[tuple[str, Any]]:
+    return [(f"{part} {name}", row) for name, row in rows.items()]
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
+    return ["  " + "  ".join(cell.rjust(width) if column else cell.ljust(width) for column, (cell, width) in
+                             enumerate(zip(row, widths, strict=True))).rstrip() for row in [head, *rows]]
