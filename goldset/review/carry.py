@@ -178,7 +178,7 @@ def known_before(*, queue: pa.Table, labels: pa.Table, earlier_queue: pa.Table,
     """Pairs whose answer was known before this campaign's sample was drawn: a stratum of their own, read in full.
 
     A pair that the same permanent numbers drew before, and draw again, is still a part of the sample: its earlier
-    answer is the sample's.
+    answer is the sample's. So is one that was drawn and read here, whatever else its answer answers.
     """
     def drawn(table: pa.Table) -> set[Pair]:
         return set(pairs_of(table.filter(pc.is_in(table.column("reason"), value_set=pa.array(SAMPLED_REASONS)))))
@@ -190,4 +190,6 @@ def known_before(*, queue: pa.Table, labels: pa.Table, earlier_queue: pa.Table,
             and texts.get((row["question_id"], row["span_id"])) == row["span_text_hash"]}
     known = {answer.pair for answer in standing(labels.to_pylist())
              if answer.answers and (answer.origin == "carried" or answer.item_id is None)}
-    return known - (drawn(queue) & drawn(earlier_queue) & read)
+    here = {answer.pair for answer in standing(labels.to_pylist())
+            if answer.answers and answer.origin != "carried" and answer.item_id is not None}
+    return known - (drawn(queue) & ((drawn(earlier_queue) & read) | here))

@@ -24,13 +24,14 @@ def test_what_lies_outside_is_said_or_why_it_is_not_known(goldset: Goldset, copy
     assert (told["outside_the_pool"]["at_least"], told["outside_the_pool"]["reason"]) == (None, "no_gold_near_the_edge")
     assert told["deep_probe"] is None
     manifest = read_json(version / "manifest.json")
-    edge = {"systems": [], "gold_outside": 0, "near": 1, "near_caught": 0}
+    edge = {"systems": [], "gold_outside": 0, "near": 4, "near_caught": 1, "low": 1.0, "high": None}
     manifest["outside_the_pool"] = {"at_least": 7.4, "floor": 2.0, "reason": None, "depth": 50, "gold": 7, "known": 0,
                                     "edges": [{"family": "lexical", "estimate": 4.8, **edge},
                                               {"family": "mixed", "estimate": 10.0, **edge}]}
     write_json(version / "manifest.json", manifest)
-    assert ("Relevant passages outside the pool: at least about 7, beside 7 gold (5 seen from lexical, 10 seen from "
-            "mixed).") in " ".join(goldset("recall", version, "--run", run).out.split())
+    assert ("Relevant passages outside the pool: at least about 7, beside 7 gold (lexical says 5, 95 % 1 to no upper "
+            "bound: others hold 1 of 4 gold near the end of its list; mixed says 10,"
+            ) in " ".join(goldset("recall", version, "--run", run).out.split())
     del manifest["outside_the_pool"]  # a version of before it was kept
     write_json(version / "manifest.json", manifest)
     shown = " ".join(goldset("recall", version, "--run", run).out.split())
