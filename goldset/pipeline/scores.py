@@ -54,8 +54,11 @@ def cautions(labelled: LabelledSet) -> list[str]:
 
 
 def main_measures(measurements: pa.Table) -> pa.Table:
-    """What a terminal shows: SHOWN, without the measures that the set cannot give; ``recall`` always."""
-    shown = measurements.filter(pc.is_in(measurements.column("measure"), pa.array(SHOWN)))
+    """What a terminal shows: SHOWN, without what the set cannot give; ``recall`` always, and alone of slices."""
+    of_all = pc.equal(measurements.column("slice"), "all")
+    wanted = pc.if_else(of_all, pc.is_in(measurements.column("measure"), pa.array(SHOWN)),
+                        pc.equal(measurements.column("measure"), "recall"))
+    shown = measurements.filter(wanted)
     return shown.filter(pc.or_(pc.is_valid(shown.column("value")), pc.equal(shown.column("measure"), "recall")))
 
 
@@ -64,12 +67,17 @@ def warnings(measurements: pa.Table, offer: str = "") -> list[str]:
 
     ``offer`` is what can be done about unjudged passages of this set.
     """
+    from goldset.metrics.measures import CLIPPED
+
     lines = []
     for row in measurements.to_pylist():
         value, system, k = row["value"], row["system"], row["k"]
         if row["slice"] != "all" or value is None:
             continue
         counts = {item["reason"]: item["count"] for item in row["excluded"]}
+        if (row["method"] or "").endswith(CLIPPED):
+            lines.append(f"{system}: {row['measure']} came out beyond {value:g} and was cut there; a few finds in the "
+                         "sample of rejections stand for many")
         if row["measure"] == "unjudged" and value > UNJUDGED_MOST:
             at = "within the budget" if k is None else f"in its first {k}"
             lines.append(f"{system}: nobody judged {value:.1%} of what it serves {at} (more than {UNJUDGED_MOST:.0%}); "

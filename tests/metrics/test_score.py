@@ -11,6 +11,7 @@ import pytest
 from goldset.errors import DataError, UsageError
 from goldset.formats.sets import Corpus, LabelledSet
 from goldset.metrics import EXCLUDED, MEASURES, REASONS, score
+from goldset.pipeline.scores import warnings
 from goldset.schemas import conform, from_rows
 
 Maker = Callable[..., LabelledSet]
@@ -130,6 +131,10 @@ def test_a_question_with_sampled_gold_only(make_set: Maker, make_run: RunMaker) 
     # 13/4 of the questions would be answerable: clipped, and said
     assert found["answerable", None]["value"] == 1.0
     assert "clipped" in found["answerable", None]["method"]
+    # The sum may be far off, but three of four have gold that was read: n_eff 3 (1.96/3.182446)^2 = 1.137868, Wilson.
+    assert found["answerable", None]["low"] == pytest.approx(0.1307, abs=1e-4)
+    assert found["answerable", None]["high"] == 1.0
+    assert warnings(score(labelled, {"s": run}, ks=[5]), "")[-1].startswith("s: answerable came out beyond 1 and was")
 
 
 def test_a_sample_without_finds_widens_the_corrected_interval(make_set: Maker, make_run: RunMaker) -> None:
