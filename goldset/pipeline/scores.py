@@ -176,18 +176,31 @@ class Measured:
         """The answer on a terminal: the main measures; the others with --json."""
         from goldset.report import render_measurements
 
+        table = render_measurements(main_measures(self.measurements), notes=self.relative_to)
+        return "\n".join([self.heading, table, *self.notes()])
+
+    @property
+    def heading(self) -> str:
+        """The set, whether its review is complete, and from which grade on a passage answers."""
         head = self.labelled.label
         if self.labelled.manifest.get("partial"):
             head += "  PARTIAL: the review is not complete"
         if self.labelled.relevant_from is not None:
             head += f", relevant from grade {self.labelled.relevant_from}"
+        return head
+
+    @property
+    def relative_to(self) -> list[str]:
+        """What recall is relative to, and what is known of the rest."""
+        return beyond(self.labelled, self.measurements)
+
+    def notes(self) -> list[str]:
+        """What stands below the numbers: words served, what was asked for beside them, warnings and cautions."""
         served = [f"{row['system']} serves {row['words']:,.0f} words at {row['k']}" for row in self.words
                   if row["words"] is not None]
-        table = render_measurements(main_measures(self.measurements), notes=beyond(self.labelled, self.measurements))
         warned = [f"warning: {line}" for line in warnings(self.measurements, _offer(self.labelled))]
         parts = [line for section in self.sections for line in section.lines]
-        return "\n".join([head, table, *([", ".join(served)] if served else []), *parts, *warned,
-                          *cautions(self.labelled)])
+        return [*([", ".join(served)] if served else []), *parts, *warned, *cautions(self.labelled)]
 
     def gate(self, least: float | None) -> int:
         """Exit code of ``--min``: every system and cutoff passes on its lower bound, fails on its upper, else 6."""
@@ -290,7 +303,7 @@ def compare_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, k: int,
             raise UsageError(f"--chunks {name}=…: no --run is called '{name}'; {nearest(name, runs)}")
     document = compare(labelled, run_a, run_b, k, names=(a, b), words=labelled.kind == "published",
                        chunks={name: read_chunking(labelled, path) for name, path in (chunks or {}).items()})
-    document["warnings"] += same_family(labelled, runs)
+    document["warnings"] += same_family(labelled, runs) + holes_of_one(labelled, list(runs))
     return Compared(document)
 
 
@@ -304,3 +317,14 @@ def same_family(labelled: LabelledSet, runs: Mapping[str, pa.Table]) -> list[str
     known = labelled.manifest.get("systems", {})
     return independence(family, {name: known.get(name, {}).get("family") or table.column("family")[0].as_py()
                                  for name, table in runs.items()})
+
+
+def holes_of_one(labelled: LabelledSet, names: Sequence[str]) -> list[str]:
+    """Gold that people found by reading what one of two systems serves favours that one."""
+    gold = (labelled.manifest.get("holes") or {}).get("gold_by_system", {})
+    read, unread = ([name for name in names if (name in gold) == known] for known in (True, False))
+    count = sum(gold[name] for name in read)
+    if not (read and unread and count):
+        return []
+    return [f"{count:,} gold are known only because people read what {read[0]} serves, and nobody read what {unread[0]} "
+            f"serves (goldset recall --queue)"]
