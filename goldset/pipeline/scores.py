@@ -326,5 +326,5 @@ def holes_of_one(labelled: LabelledSet, names: Sequence[str]) -> list[str]:
     count = sum(gold[name] for name in read)
     if not (read and unread and count):
         return []
-    return [f"{count:,} gold are known only because people read what {read[0]} serves, and nobody read what {unread[0]} "
-            f"serves (goldset recall --queue)"]
+    return [f"{count:,} gold are known only because people read what {read[0]} serves, and nobody read what "
+            f"{unread[0]} serves (goldset recall --queue)"]

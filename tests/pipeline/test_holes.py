@@ -120,6 +120,13 @@ def test_the_loop_from_the_warning_to_the_next_version(goldset: Goldset, copy: P
     assert {name: manifest["sampling"][name] for name in ("rejections", "sampled", "found")} == {
         "rejections": 11, "sampled": 5, "found": 0}
     assert manifest["holes"] == {"read": 2, "gold_by_system": {"candidate": 1}}
+    other = f"production={copy.parent / 'production.run'}"
+    done = goldset("compare", version.parent / "v2", "--run", other, "--run", f"candidate={candidate}", "--k", "2")
+    assert ("but 1 gold are known only because people read what candidate serves, and nobody read what production "
+            "serves (goldset recall --queue)") in done.out
+    # Under other names nobody can tell whose lists were read.
+    done = goldset("compare", version.parent / "v2", "--run", f"x={candidate}", "--run", f"y={candidate}", "--k", "2")
+    assert "because people read" not in done.out
 
 
 def test_holes_have_probability_one_and_the_sample_loses_what_was_read(goldset: Goldset, copy: Path,
