@@ -289,7 +289,7 @@ for _table in (
         _col("check", _S, "which check: integrity, circularity, leakage, k_mismatch, completeness, or a further one"),
         _col("subject", _S, "system, question or file, or all"),
         _col("verdict", _S, "pass, warn, fail, insufficient", enum=VERDICT_WORDS),
-        _col("reason", _S, "the word of STATISTICS: truncated, leak, low …"),
+        _col("reason", _S, "the check's word for it: truncated, leak, low …"),
         _col("measured", pa.float64(), "the number", null=True),
         _col("low", pa.float64(), "lower end of its interval", null=True),
         _col("high", pa.float64(), "upper end", null=True),

@@ -35,9 +35,10 @@ How recall is counted:
    unit of variance; they never have zero width at 0 or 1.
 5. Equal scores keep the order that was served. Where they straddle the cut, recall_ties_low and recall_ties_high say
    what recall would be had they fallen against and for the gold. recall_ceiling says what recall cannot exceed where
-   gold is not in the corpus or questions are not in the run. Grade -1 means unjudged, and an unjudged passage is not
-   a no: its share is printed as unjudged.
-6. Everything is relative to the pool: what no system returned, nobody has read.
+   gold is not in the corpus or questions are not in the run.
+6. Where grades go above 1, --relevant-from says which of them answer; the others do not. Grade -1 means unjudged, and
+   an unjudged passage is not a no: its share is printed as unjudged.
+7. Everything is relative to the pool: what no system returned, nobody has read.
 """
 
 
