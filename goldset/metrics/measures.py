@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from goldset.arrays import distinct
 from goldset.metrics.questions import Ints, Mask
 from goldset.metrics.reach import Ceiling, ceiling, reordered
 from goldset.metrics.results import NEVER, Results
@@ -101,8 +102,9 @@ class Cut:
         else:
             # A rank that completes several golds gains once, so that the value stays within 1.
             rows = questions.confirmed & (self.results.low <= self.at)
-            pairs = np.unique(np.column_stack([questions.gold_owner[rows], self.results.low[rows]]), axis=0)
-            owner, rank, gain = pairs[:, 0], pairs[:, 1], np.ones(len(pairs))
+            width = int(questions.gold_owner.max(initial=0)) + 1
+            pairs = distinct(self.results.low[rows] * width + questions.gold_owner[rows])
+            owner, rank, gain = pairs % width, pairs // width, np.ones(len(pairs))
         seen = rank <= self.at
         count = len(questions.ids)
         reached = np.bincount(owner[seen], gain[seen] / np.log2(1.0 + rank[seen]), count)
