@@ -28,6 +28,8 @@ RUN_STATES = ("ok", "empty", "no_tokens", "missing", "failed")
 VERDICT_STATES = ("ok", "unparsed", "declined", "truncated", "empty", "failed")
 QUEUE_REASONS = ("positive", "rejection", "no_verdict", "no_gold", "second", "adjudication", "carried_check",
                  "probe", "calibration", "hole", "deep")
+HEADINGS = "_headings"
+"""Key of ``documents.metadata`` that lists the headings: ``[position, level, title]`` each."""
 DEEP = "deep_"
 """Prefix of the strata of the deep probe: what stands below the pool's depth, or in a system that did not feed it."""
 LABEL_ACTIONS = ("label", "retract", "evidence", "note")

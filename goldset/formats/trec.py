@@ -17,7 +17,6 @@ from goldset.errors import DataError
 from goldset.formats.columns import read_fields, split_fields
 from goldset.formats.lines import numbered_lines
 from goldset.schemas import schema_of
-from goldset.store import write_text
 
 _FORM = "question Q0 chunk rank score system"
 RUN_FIELDS = {"question_id": pa.string(), "q0": None, "chunk_id": pa.string(), "rank": pa.int32(),
@@ -208,6 +207,8 @@ def _word(value: str) -> str:
 
 def _write(path: Path, text: str) -> None:
     if path.suffix != ".gz":
+        from goldset.store import write_text  # brings pyarrow.parquet, which readers of text can do without
+
         write_text(path, text)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
