@@ -64,7 +64,7 @@ class Recall:
         return self.measured.text()
 
     def _repr_html_(self) -> str:
-        from goldset.pipeline.scores import main_measures, warnings
+        from goldset.pipeline.scores import main_measures
         from goldset.report.numbers import measure_name, number
 
         rows = [[row["system"], measure_name(row), row["slice"], number(row["value"], row["low"], row["high"])
@@ -72,7 +72,7 @@ class Recall:
                  ", ".join(f"{item['count']} {item['reason']}" for item in row["excluded"])]
                 for row in main_measures(self.measured.measurements).to_pylist()]
         head = ["system", "measure", "slice", "value (95 % interval)", "n", "left out"]
-        return _html(self.measured.labelled.label, head, rows, warnings(self.measured.measurements))
+        return _html(self.measured.heading, head, rows, [*self.measured.relative_to, *self.measured.notes()])
 
 
 @dataclass(frozen=True, repr=False)
@@ -227,4 +227,4 @@ def _html(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], notes:
     names = "".join(f"<th>{escape(name)}</th>" for name in head)
     below = "".join(f"<p>{escape(note)}</p>" for note in notes)
     return (f"<table><caption>{escape(title)}</caption><thead><tr>{names}</tr></thead><tbody>{cells}</tbody></table>"
-            f"{below}<p>Recall is relative to the judged pool.</p>")
+            f"{below}")

@@ -46,6 +46,12 @@ def test_results_print_themselves_and_escape_what_comes_from_data() -> None:
     page = found._repr_html_()
     assert "&lt;i&gt;" in page
     assert "<i>" not in page
+    # The page says what the terminal says: the threshold, what recall is relative to, the warnings.
+    graded = goldset.recall({"q1": {"a": 2, "b": 0}, "q2": {"c": 3}}, {"q1": ["a"]}, k=1, relevant_from=2)
+    page = graded._repr_html_()
+    for part in ("relevant from grade 2", "Relative to the pool", "warning: run: recall cannot exceed 0.500"):
+        assert part in repr(graded)
+        assert part in page
     audited = goldset.audit(GOLD, RUN, eval_k=2, serving_k=1)
     assert audited.verdict in repr(audited).lower() or "Can this number be believed?" in repr(audited)
     assert "<table>" in audited._repr_html_()

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from goldset.formats.sets import LabelledSet
     from goldset.pipeline.scores import Measured
 
-LARGE = 128 << 20
-"""Qrels and runs of more bytes than this are read in parts: all at once they would take some GB."""
+LARGE = 64 << 20
+"""Qrels and runs of more bytes than this are read in parts: all at once they take ten times as many."""
 
 
 @click.command("recall")
@@ -73,12 +73,12 @@ def command(labelled: Path | None, qrels: Path | None, questions: Path | None, c
         return 0
     if config_path is not None and not queue:
         raise UsageError("-c names the configuration for --queue: give both, or neither")
+    spare_pandas(labelled)
     ks = numbers(cutoffs, "--k")
     plain = not (questions or corpus or served_log or curve or plot or headline is not None or retrieved or budget
                  or chunks or slices or queue)
     if plain and ks and runs and (measured := _in_parts(labelled, qrels, runs, ks, relevant_from)) is not None:
         return _finish(measured, gate, as_json=as_json)
-    spare_pandas(labelled)
     gold = open_set(labelled, qrels, questions, corpus, relevant_from)
     tables = open_runs(runs)
     if not tables:

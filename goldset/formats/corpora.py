@@ -11,8 +11,8 @@ import pyarrow as pa
 from goldset.config import ChunkSource, DocumentSource
 from goldset.errors import DataError, nearest
 from goldset.formats.lines import field, json_lines, opaque_id
-from goldset.formats.markup import HEADINGS, READERS, SUFFIXES, Marked
-from goldset.schemas import from_rows
+from goldset.formats.markup import READERS, SUFFIXES, Marked
+from goldset.schemas import HEADINGS, from_rows
 from goldset.text import canonical_json, text_sha256, twin_key
 
 

@@ -6,9 +6,6 @@ import re
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
-HEADINGS = "_headings"
-"""Key of ``documents.metadata`` that lists the headings: ``[position, level, title]`` each."""
-
 _BLOCKS = frozenset(
     re.findall(
         r"\w+",

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from goldset.arrays import arrow
 from goldset.formats.columns import fields_by_block
 from goldset.formats.lines import likely_size
 from goldset.formats.objects import is_json
@@ -118,7 +119,7 @@ def _scatter(path: Path, fields: Mapping[str, pa.DataType | None], folder: Path,
             place = _places(table.column("question_id"), count)
             order = np.argsort(place, kind="stable")
             ends = np.searchsorted(place[order], np.arange(count + 1))
-            table = table.take(pa.array(order))
+            table = table.take(arrow(order))
             for part, file in enumerate(files):
                 if ends[part + 1] > ends[part]:
                     file.write_table(table.slice(int(ends[part]), int(ends[part + 1] - ends[part])))
@@ -138,7 +139,7 @@ def _places(ids: pa.ChunkedArray, count: int) -> np.ndarray:
     if not len(whole):
         return np.zeros(0, np.int64)
     change = np.r_[True, pc.not_equal(whole[1:], whole[:-1]).to_numpy(zero_copy_only=False)]
-    heads = whole.take(pa.array(np.flatnonzero(change)))
+    heads = whole.take(arrow(np.flatnonzero(change)))
     code = mixed_rows(np.zeros(len(heads), np.int64), heads)
     code = (code ^ (code >> np.uint64(31))) * np.uint64(0xBF58476D1CE4E5B9)
     place = ((code >> np.uint64(33)) % np.uint64(count)).astype(np.int64)

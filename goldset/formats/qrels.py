@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from goldset.arrays import arrow
 from goldset.errors import DataError, UsageError
 from goldset.formats.columns import has_bom, read_fields, split_fields
 from goldset.formats.lines import numbered_lines, read_bytes
@@ -313,8 +314,8 @@ def _judgments(table: pa.Table, grade: np.ndarray, threshold: int) -> pa.Table:
     columns = {
         "question_id": table.column("question_id"),
         "span_id": table.column("span_id"),
-        "relevant": pa.array(grade >= threshold, mask=grade == UNJUDGED),
-        "grade": pa.array(grade, pa.int32()),
+        "relevant": arrow(grade >= threshold, null=grade == UNJUDGED),
+        "grade": arrow(grade.astype(np.int32)),
         "basis": pa.repeat(pa.scalar("imported"), count),
         "inclusion_prob": pa.repeat(pa.scalar(1.0), count),
         "stratum": pa.nulls(count, pa.string()),
@@ -351,4 +352,4 @@ def gold_of(judgments: pa.Table) -> pa.Table:
 
 
 def _empty_lists(count: int, kind: pa.DataType) -> pa.Array:
-    return pa.ListArray.from_arrays(pa.array(np.zeros(count + 1, np.int32)), pa.array([], kind))
+    return pa.ListArray.from_arrays(arrow(np.zeros(count + 1, np.int32)), pa.array([], kind))

@@ -113,12 +113,13 @@ def load_set(path: Path | None, *, qrels: Path | None = None, questions: Path | 
     """
     from goldset.formats.beir import find_file, find_qrels, is_beir, read_foreign
     from goldset.formats.examples import is_examples, read_examples, refuse
-    from goldset.formats.published import is_published, read_published, versions_in
-    from goldset.formats.raters import find_labels
 
     if path is None and qrels is None:
         raise UsageError("no labelled set; name a published version, a BEIR folder, or --qrels FILE")
     if path is not None and path.is_dir():
+        from goldset.formats.published import is_published, read_published, versions_in
+        from goldset.formats.raters import find_labels
+
         if is_published(path):
             if qrels or questions or corpus or labels or relevant_from is not None:
                 raise UsageError(f"{path} is a published version and brings its own judgments, texts and threshold; "

@@ -12,11 +12,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from goldset.arrays import arrow
 from goldset.errors import DataError
 from goldset.formats.columns import read_fields, split_fields
 from goldset.formats.lines import numbered_lines
 from goldset.schemas import schema_of
-from goldset.store import write_text
 
 _FORM = "question Q0 chunk rank score system"
 RUN_FIELDS = {"question_id": pa.string(), "q0": None, "chunk_id": pa.string(), "rank": pa.int32(),
@@ -80,7 +80,7 @@ def ranked(fields: pa.Table) -> pa.Table | None:
     place = codes << 32 | rank
     if not np.all(place[1:] > place[:-1]):
         order = np.argsort(place, kind="stable")
-        fields, codes, place = fields.take(pa.array(order)).combine_chunks(), codes[order], place[order]
+        fields, codes, place = fields.take(arrow(order)).combine_chunks(), codes[order], place[order]
         if not np.all(place[1:] > place[:-1]):
             return None
     if _repeats(codes, _whole(fields.column("chunk_id"))):
@@ -91,7 +91,7 @@ def ranked(fields: pa.Table) -> pa.Table | None:
     score = fields.column("score")
     if pc.any(pc.is_nan(score)).as_py():
         score = pc.if_else(pc.is_nan(score), pa.scalar(None, pa.float64()), score)
-    return pa.table({"question_id": fields.column("question_id"), "rank": dense,
+    return pa.table({"question_id": fields.column("question_id"), "rank": arrow(dense),
                      "chunk_id": fields.column("chunk_id"), "score": score})
 
 
@@ -105,7 +105,7 @@ def _question_codes(ids: pa.Array) -> npt.NDArray[np.int64]:
     change[1:] = pc.not_equal(ids[1:], ids[:-1]).to_numpy(zero_copy_only=False)
     change[0] = True
     blocks: npt.NDArray[np.int64] = np.cumsum(change) - 1
-    heads = pc.dictionary_encode(ids.take(pa.array(np.flatnonzero(change))))
+    heads = pc.dictionary_encode(ids.take(arrow(np.flatnonzero(change))))
     if len(heads.dictionary) == len(heads):
         return blocks
     numbers: npt.NDArray[np.int64] = heads.indices.to_numpy().astype(np.int64)[blocks]
@@ -216,6 +216,8 @@ def _word(value: str) -> str:
 
 def _write(path: Path, text: str) -> None:
     if path.suffix != ".gz":
+        from goldset.store import write_text  # brings pyarrow.parquet, which readers of text can do without
+
         write_text(path, text)
         return
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from goldset.arrays import distinct
 from goldset.metrics.questions import Ints, Mask
 from goldset.metrics.reach import Ceiling, ceiling, reordered
 from goldset.metrics.results import NEVER, Results
@@ -16,6 +17,7 @@ from goldset.stats import recall as estimators
 from goldset.stats.intervals import Estimate, Floats, Interval, clopper_upper, ratio
 from goldset.stats.recall import UNRELIABLE_BELOW, Finds, Parts
 
+CLIPPED = "; clipped to [0, 1]"
 _LAST = int(np.iinfo(np.int32).max)
 
 
@@ -100,8 +102,9 @@ class Cut:
         else:
             # A rank that completes several golds gains once, so that the value stays within 1.
             rows = questions.confirmed & (self.results.low <= self.at)
-            pairs = np.unique(np.column_stack([questions.gold_owner[rows], self.results.low[rows]]), axis=0)
-            owner, rank, gain = pairs[:, 0], pairs[:, 1], np.ones(len(pairs))
+            width = int(questions.gold_owner.max(initial=0)) + 1
+            pairs = distinct(self.results.low[rows] * width + questions.gold_owner[rows])
+            owner, rank, gain = pairs % width, pairs // width, np.ones(len(pairs))
         seen = rank <= self.at
         count = len(questions.ids)
         reached = np.bincount(owner[seen], gain[seen] / np.log2(1.0 + rank[seen]), count)
@@ -235,7 +238,7 @@ def measurement(measure: str, k: int | None, found: Estimate, *, reason: str | N
     """A row of measurements, and the estimate behind it."""
     known = reason is None and found.value is not None
     ends = (interval or found.interval) if known else None
-    how = method or (found.method + ("; clipped to [0, 1]" if found.clipped else ""))
+    how = method or (found.method + (CLIPPED if found.clipped else ""))
     return {
         "measure": measure, "k": k, "n": n,
         "value": found.value if known else None, "reason": None if known else reason,
@@ -329,6 +332,11 @@ def _answerable(cut: Cut, mask: Mask) -> dict[str, Any]:
     den = estimators.macro_ht(cut.got, questions.gold, cut.finds).den
     found = Slice(cut, mask, used).estimate(Parts(den, np.ones(len(den))))
     interval, method = none_answerable(found)
+    if found.clipped and found.interval is not None:
+        # Questions with gold that was read with certainty are answerable, whatever the finds stand for.
+        least = Slice(cut, mask, used).estimate(Parts((questions.gold > 0).astype(np.float64), np.ones(len(den))))
+        if least.interval is not None:
+            interval = Interval(max(found.interval.low, least.interval.low), found.interval.high)
     reason = None if found.value is not None else "no_labelled_question"
     return measurement("answerable", None, found, reason=reason, n=int(used.sum()), interval=interval, method=method,
                         excluded={"not_labelled": int((mask & ~questions.is_labelled).sum())})

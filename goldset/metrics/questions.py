@@ -141,7 +141,8 @@ class Questions:
     @cached_property
     def in_full(self) -> Mask:
         """Questions whose pool was read whole."""
-        return np.isin(np.array(self.ids, dtype=object), list(self.labelled.manifest.get("read_in_full") or []))
+        whole = set(self.labelled.manifest.get("read_in_full") or ())
+        return np.array([identity in whole for identity in self.ids], np.bool_)
 
     @cached_property
     def sample(self) -> tuple[int, int]:

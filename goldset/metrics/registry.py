@@ -16,7 +16,8 @@ class Measure:
 
 
 _ALL = (
-    Measure("recall", "mean over questions with gold of delivered / gold", "STATISTICS 3.1, naive macro"),
+    Measure("recall", "mean over questions with gold of delivered / gold",
+            "mean of each question's recall, as trec_eval has it where there is gold"),
     Measure("recall_low", "recall under the strict reading where evidence is missing: half of the span is served",
             "hit rule, strict end"),
     Measure("recall_high", "recall under the lenient reading where evidence is missing: half of the shorter of span "
@@ -27,11 +28,13 @@ _ALL = (
     Measure("recall_ceiling", "mean over questions with gold of gold that is in the corpus / gold, 0 for a question "
             "that the run lacks: no order of the results can exceed it", "dangling ids, partial runs", cutoff=False),
     Measure("recall_micro", "(delivered + weighted finds delivered) / (gold + weighted finds), over all questions",
-            "STATISTICS 3.1, Horvitz-Thompson ratio"),
-    Measure("recall_micro_naive", "sum of delivered / sum of gold", "STATISTICS 3.1, naive micro"),
-    Measure("recall_macro_ht", "mean recall corrected for the sampled rejections, linearised", "STATISTICS 3.1"),
+            "Horvitz and Thompson (1952), as a ratio; weight = 1 / chance of being read"),
+    Measure("recall_micro_naive", "sum of delivered / sum of gold", "all gold in one pot"),
+    Measure("recall_macro_ht", "mean recall corrected for the sampled rejections, linearised",
+            "Horvitz and Thompson (1952), linearised; exact where a question misses at most one passage"),
     Measure("recall_deep", "recall_micro with the weighted finds of the deep probe among the gold: what stands below "
-            "the pool's depth and in the first results of a system outside it, and nothing beyond", "STATISTICS 4"),
+            "the pool's depth and in the first results of a system outside it, and nothing beyond",
+            "Horvitz and Thompson (1952), as a ratio"),
     Measure("recall_floor", "mean over labelled questions of delivered / gold, questions without gold count 0",
             "lower bound where 'not found' may mean 'not there'"),
     Measure("recall_capped", "mean over questions with gold of delivered / min(gold, k)", "attainable share at k"),
@@ -44,8 +47,8 @@ _ALL = (
             "Voorhees (1999)"),
     Measure("ndcg", "mean over questions with gold of DCG / ideal DCG, gain / log2(1 + rank); gain = grade, or 1 at "
             "each rank that completes a gold", "Järvelin and Kekäläinen (2002)"),
-    Measure("answerable", "share of labelled questions with gold, weighted finds included", "STATISTICS 3.1",
-            cutoff=False),
+    Measure("answerable", "share of labelled questions with gold, weighted finds included",
+            "Horvitz and Thompson (1952)", cutoff=False),
 )
 MEASURES: dict[str, Measure] = {measure.name: measure for measure in _ALL}
 

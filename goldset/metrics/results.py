@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from goldset.arrays import among
 from goldset.formats.qrels import gold_of
 from goldset.formats.resolve import Resolved, resolve_run
 from goldset.metrics.questions import Ints, Mask, Questions, index_in
@@ -151,7 +152,7 @@ class Results:
         judged = self.questions.index(decided.column("question_id")) * width + index_in(decided.column("span_id"), ids)
         place = index_in(spans, ids)
         is_judged = place >= 0
-        is_judged[is_judged] = np.isin(owner[is_judged] * width + place[is_judged], judged)
+        is_judged[is_judged] = among(owner[is_judged] * width + place[is_judged], judged)
         here = owner >= 0
         return tuple(np.bincount(owner[here & mask], minlength=count)  # type: ignore[return-value]
                      for mask in (~is_judged, np.ones(len(owner), np.bool_), unknown))

@@ -35,9 +35,10 @@ How recall is counted:
    unit of variance; they never have zero width at 0 or 1.
 5. Equal scores keep the order that was served. Where they straddle the cut, recall_ties_low and recall_ties_high say
    what recall would be had they fallen against and for the gold. recall_ceiling says what recall cannot exceed where
-   gold is not in the corpus or questions are not in the run. Grade -1 means unjudged, and an unjudged passage is not
-   a no: its share is printed as unjudged.
-6. Everything is relative to the pool: what no system returned, nobody has read.
+   gold is not in the corpus or questions are not in the run.
+6. Where grades go above 1, --relevant-from says which of them answer; the others do not. Grade -1 means unjudged, and
+   an unjudged passage is not a no: its share is printed as unjudged.
+7. Everything is relative to the pool: what no system returned, nobody has read.
 """
 
 
@@ -54,8 +55,11 @@ def cautions(labelled: LabelledSet) -> list[str]:
 
 
 def main_measures(measurements: pa.Table) -> pa.Table:
-    """What a terminal shows: SHOWN, without the measures that the set cannot give; ``recall`` always."""
-    shown = measurements.filter(pc.is_in(measurements.column("measure"), pa.array(SHOWN)))
+    """What a terminal shows: SHOWN, without what the set cannot give; ``recall`` always, and alone of slices."""
+    of_all = pc.equal(measurements.column("slice"), "all")
+    wanted = pc.if_else(of_all, pc.is_in(measurements.column("measure"), pa.array(SHOWN)),
+                        pc.equal(measurements.column("measure"), "recall"))
+    shown = measurements.filter(wanted)
     return shown.filter(pc.or_(pc.is_valid(shown.column("value")), pc.equal(shown.column("measure"), "recall")))
 
 
@@ -64,12 +68,17 @@ def warnings(measurements: pa.Table, offer: str = "") -> list[str]:
 
     ``offer`` is what can be done about unjudged passages of this set.
     """
+    from goldset.metrics.measures import CLIPPED
+
     lines = []
     for row in measurements.to_pylist():
         value, system, k = row["value"], row["system"], row["k"]
         if row["slice"] != "all" or value is None:
             continue
         counts = {item["reason"]: item["count"] for item in row["excluded"]}
+        if (row["method"] or "").endswith(CLIPPED):
+            lines.append(f"{system}: {row['measure']} came out beyond {value:g} and was cut there; a few finds in the "
+                         "sample of rejections stand for many")
         if row["measure"] == "unjudged" and value > UNJUDGED_MOST:
             at = "within the budget" if k is None else f"in its first {k}"
             lines.append(f"{system}: nobody judged {value:.1%} of what it serves {at} (more than {UNJUDGED_MOST:.0%}); "
@@ -169,18 +178,31 @@ class Measured:
         """The answer on a terminal: the main measures; the others with --json."""
         from goldset.report import render_measurements
 
+        table = render_measurements(main_measures(self.measurements), notes=self.relative_to)
+        return "\n".join([self.heading, table, *self.notes()])
+
+    @property
+    def heading(self) -> str:
+        """The set, whether its review is complete, and from which grade on a passage answers."""
         head = self.labelled.label
         if self.labelled.manifest.get("partial"):
             head += "  PARTIAL: the review is not complete"
         if self.labelled.relevant_from is not None:
             head += f", relevant from grade {self.labelled.relevant_from}"
+        return head
+
+    @property
+    def relative_to(self) -> list[str]:
+        """What recall is relative to, and what is known of the rest."""
+        return beyond(self.labelled, self.measurements)
+
+    def notes(self) -> list[str]:
+        """What stands below the numbers: words served, what was asked for beside them, warnings and cautions."""
         served = [f"{row['system']} serves {row['words']:,.0f} words at {row['k']}" for row in self.words
                   if row["words"] is not None]
-        table = render_measurements(main_measures(self.measurements), notes=beyond(self.labelled, self.measurements))
         warned = [f"warning: {line}" for line in warnings(self.measurements, _offer(self.labelled))]
         parts = [line for section in self.sections for line in section.lines]
-        return "\n".join([head, table, *([", ".join(served)] if served else []), *parts, *warned,
-                          *cautions(self.labelled)])
+        return [*([", ".join(served)] if served else []), *parts, *warned, *cautions(self.labelled)]
 
     def gate(self, least: float | None) -> int:
         """Exit code of ``--min``: every system and cutoff passes on its lower bound, fails on its upper, else 6."""
@@ -283,7 +305,7 @@ def compare_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, k: int,
             raise UsageError(f"--chunks {name}=…: no --run is called '{name}'; {nearest(name, runs)}")
     document = compare(labelled, run_a, run_b, k, names=(a, b), words=labelled.kind == "published",
                        chunks={name: read_chunking(labelled, path) for name, path in (chunks or {}).items()})
-    document["warnings"] += same_family(labelled, runs)
+    document["warnings"] += same_family(labelled, runs) + holes_of_one(labelled, list(runs))
     return Compared(document)
 
 
@@ -297,3 +319,14 @@ def same_family(labelled: LabelledSet, runs: Mapping[str, pa.Table]) -> list[str
     known = labelled.manifest.get("systems", {})
     return independence(family, {name: known.get(name, {}).get("family") or table.column("family")[0].as_py()
                                  for name, table in runs.items()})
+
+
+def holes_of_one(labelled: LabelledSet, names: Sequence[str]) -> list[str]:
+    """Gold that people found by reading what one of two systems serves favours that one."""
+    gold = (labelled.manifest.get("holes") or {}).get("gold_by_system", {})
+    read, unread = ([name for name in names if (name in gold) == known] for known in (True, False))
+    count = sum(gold[name] for name in read)
+    if not (read and unread and count):
+        return []
+    return [f"{count:,} gold are known only because people read what {read[0]} serves, and nobody read what "
+            f"{unread[0]} serves (goldset recall --queue)"]

@@ -4,6 +4,7 @@ from goldset.schemas.border import canonical_hash, conform, empty, from_rows, ke
 from goldset.schemas.tables import (
     CHECKS,
     DEEP,
+    HEADINGS,
     HOLE,
     OFFSET_STATES,
     ORIGINS,
@@ -16,6 +17,7 @@ from goldset.schemas.tables import (
 __all__ = [
     "CHECKS",
     "DEEP",
+    "HEADINGS",
     "HOLE",
     "OFFSET_STATES",
     "ORIGINS",

@@ -17,6 +17,8 @@ RUN_STATES = ("ok", "empty", "no_tokens", "missing", "failed")
 VERDICT_STATES = ("ok", "unparsed", "declined", "truncated", "empty", "failed")
 QUEUE_REASONS = ("positive", "rejection", "no_verdict", "no_gold", "second", "adjudication", "carried_check",
                  "probe", "calibration", "hole", "deep")
+HEADINGS = "_headings"
+"""Key of ``documents.metadata`` that lists the headings: ``[position, level, title]`` each."""
 HOLE = "hole"
 """Reason of a pair that is read because a system serves it."""
 DEEP = "deep_"
@@ -280,7 +282,7 @@ for _table in (
         _col("check", _S, "which check: integrity, circularity, leakage, k_mismatch, completeness, or a further one"),
         _col("subject", _S, "system, question or file, or all"),
         _col("verdict", _S, "pass, warn, fail, insufficient", enum=VERDICT_WORDS),
-        _col("reason", _S, "the word of STATISTICS: truncated, leak, low …"),
+        _col("reason", _S, "the check's word for it: truncated, leak, low …"),
         _col("measured", pa.float64(), "the number", null=True),
         _col("low", pa.float64(), "lower end of its interval", null=True),
         _col("high", pa.float64(), "upper end", null=True),

@@ -15,8 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from goldset.errors import DataError
-from goldset.formats.markup import HEADINGS
-from goldset.schemas import OFFSET_STATES, conform, schema_of
+from goldset.schemas import HEADINGS, OFFSET_STATES, conform, schema_of
 from goldset.spans.fold import Stretch, fold, links
 from goldset.text import content_hash, count_words, twin_key
 

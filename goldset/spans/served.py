@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from goldset.arrays import among, arrow
 from goldset.errors import DataError
 from goldset.schemas import conform
 from goldset.spans.targets import Target, targets
@@ -55,7 +56,7 @@ def served(
         _check_resolves(run, chunks)
     if links is None and (spans is None or chunks is None):
         low = _own_ids(gold, run)
-        return _deliveries(gold, low, low, np.full(len(gold), "id"))
+        return _deliveries(gold, low, low, pa.repeat(pa.scalar("id"), len(gold)))
     import pandas as pd
 
     rows = pd.DataFrame(
@@ -86,23 +87,23 @@ def served(
         asked = pc.is_in(gold.column("question_id"), value_set=pc.unique(run.column("question_id")))
         lost = [number for number in rows["gold"][measured] if number not in found and low[number] == _NEVER]
         high[[number for number in lost if asked[number].as_py()]] = 1  # nobody can tell, so it may be the first
-    return _deliveries(gold, low, high, basis)
+    return _deliveries(gold, low, high, pa.array(basis, pa.string()))
 
 
-def _deliveries(gold: pa.Table, low: Any, high: Any, basis: Any) -> pa.Table:
+def _deliveries(gold: pa.Table, low: Any, high: Any, basis: pa.Array) -> pa.Table:
     table = pa.table(
         {
             "question_id": gold.column("question_id"),
             "span_id": gold.column("span_id"),
             **{
-                name: pa.array(values, pa.int32(), mask=values == _NEVER)
+                name: arrow(values.astype(np.int32), null=values == _NEVER)
                 for name, values in (
                     ("rank", np.where(low == high, low, _NEVER)),
                     ("rank_low", low),
                     ("rank_high", high),
                 )
             },
-            "basis": pa.array(basis, pa.string()),
+            "basis": basis,
         }
     )
     return conform(table, "deliveries")
@@ -121,7 +122,7 @@ def _own_ids(gold: pa.Table, run: pa.Table) -> Any:
     low = np.full(len(wanted), _NEVER, np.int64)
     returned = pairs(run.column("question_id"), run.column("chunk_id"))
     rows = np.flatnonzero(returned >= 0)
-    rows = rows[np.isin(returned[rows], wanted)]
+    rows = rows[among(returned[rows], wanted)]
     np.minimum.at(low, np.searchsorted(wanted, returned[rows]), run.column("rank").to_numpy()[rows])
     return low[back]
 

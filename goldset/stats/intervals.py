@@ -236,7 +236,12 @@ def _estimate(raw: float, units: int, square: float, total: float, moments: Mome
     se = math.sqrt(variance)
     if value in (0.0, 1.0) or variance < 1e-18:
         exact = clopper_pearson(round(value * units), units, level=level)
-        return Estimate(value, exact, "clopper_pearson", units, se, None, clipped, moments)
+        if not clipped or exact is None:
+            return Estimate(value, exact, "clopper_pearson", units, se, None, clipped, moments)
+        # What left [0, 1] is no count of units: the edge is as uncertain as the sum that went beyond it.
+        half = t_value(units - 1, level) * se
+        reach = Interval(max(0.0, min(exact.low, raw - half)), min(1.0, max(exact.high, raw + half)))
+        return Estimate(value, reach, "student_t", units, se, None, clipped, moments)
     n_eff = value * (1 - value) / variance * (z_value(level) / t_value(units - 1, level)) ** 2
     return Estimate(value, wilson(value, n_eff, level=level), "wilson_n_eff", units, se, n_eff, clipped, moments)
 

@@ -317,7 +317,7 @@ def test_export(goldset: Goldset, harbour: Harbour, tmp_path: Path) -> None:
     assert done.code == 0
     # Ten pairs of chunk and question, derived in test_golden.py, one of them from the sample.
     assert done.out.startswith(f"10 pairs of 7 gold spans to {tmp_path / 'out'} (qrels, beir)\n")
-    assert "1 pairs come from the rejection sample" in done.out
+    assert "1 pairs come from a sample and stand for more than one" in done.out
     for name in ("qrels.txt", "weights.tsv", "beir/corpus.jsonl", "beir/queries.jsonl", "beir/qrels/test.tsv"):
         assert (tmp_path / "out" / name).read_bytes() == (harbour.published.path / name).read_bytes()
     # What was exported is a labelled set like any other: production has a chunk of the gold for each question but one.

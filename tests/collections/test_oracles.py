@@ -100,3 +100,24 @@ def test_all_runs_of_the_deep_learning_track(threshold: int) -> None:
         for k in (10, 100):
             # all 43 questions have gold from grade 1 and 2; seven have none of grade 3
             assert _agree(labelled, run, k) == {1: 43, 2: 43, 3: 36}[threshold]
+
+
+@pytest.mark.parametrize("threshold", [1, 2])
+def test_labels_without_texts_ordered_by_a_judge(threshold: int, tmp_path: Path) -> None:
+    """The 2020 labels come without texts and runs: a judge's grades order the pool of each question."""
+    head, *rows = (line.split("\t") for line in (COLLECTIONS / "trec-dl20-labels" / "judge-labels.tsv").read_text(
+        encoding="utf-8").splitlines())
+    human, judge = head.index("human"), head.index("llama33_70b_4prompts")
+    qrels = tmp_path / "qrels.txt"
+    qrels.write_text("".join(f"{row[0]} 0 {row[1]} {row[human]}\n" for row in rows))
+    ranked: dict[str, list[tuple[float, str]]] = {}
+    for row in rows:
+        if row[judge]:
+            ranked.setdefault(row[0], []).append((-float(row[judge]), row[1]))
+    run = tmp_path / "judge.run"
+    run.write_text("".join(f"{question} Q0 {chunk} {rank} {-order} judge\n" for question, found in ranked.items()
+                           for rank, (order, chunk) in enumerate(sorted(found), 1)))
+    labelled = load_set(None, qrels=qrels, relevant_from=threshold)
+    with_gold = {row[0] for row in rows if int(row[human]) >= threshold}
+    for k in (1, 10, DEPTH):
+        assert _agree(labelled, read_run(run, system="judge"), k) == len(with_gold) > 50

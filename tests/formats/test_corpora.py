@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from goldset.config import ChunkSource, DocumentSource
 from goldset.errors import DataError
 from goldset.formats.corpora import read_chunks, read_documents
-from goldset.formats.markup import HEADINGS, html, markdown
+from goldset.formats.markup import html, markdown
+from goldset.schemas import HEADINGS
 from goldset.text import text_sha256
 
 

@@ -72,6 +72,20 @@ def test_the_manifest_knows_what_was_sampled_and_what_was_read_in_full() -> None
     assert made.read_in_full == ["b"]
 
 
+def test_a_pair_from_below_that_is_served_since_is_gold_of_the_pool() -> None:
+    below, served = _item("a", "d#1", "deep", 4), _item("a", "d#1", "hole", 1)
+    rows = [{**below, "stratum": "deep_positive"},
+            {**served, "item_id": "later", "wave": 2, "stratum": "hole production"}]
+    decisions = from_rows("decisions", [_decision("a", "d#1", True)])
+    for kept, stratum, weight in ((rows[:1], "deep_positive", 8.0), (rows, "hole production", 1.0)):
+        queue = from_rows("queue", kept)
+        made = build_gold(decisions=decisions, queue=queue, spans=_spans(), candidates=_candidates(),
+                          probabilities=inclusion_probabilities(queue, decisions, entered={"a": 0.5}))
+        # Read: one of four in its stratum, of a window of which half was drawn.
+        assert made.judgments.column("stratum").to_pylist() == [stratum]
+        assert made.gold.column("weight").to_pylist() == [weight]
+
+
 def _golds(*rows: tuple[str, str, list[tuple[int, int]]], weights: dict[str, float] | None = None,
            doc: str = "d") -> GoldTables:
     decisions = from_rows("decisions", [

@@ -35,6 +35,9 @@ def test_a_question_without_gold_is_left_out_and_not_a_zero(make_set: Maker, mak
     assert _recall(labelled, run, 2) == pytest.approx(1 / 4)
     rows = {row["question_id"]: row for row in per_question(labelled, run, 2).to_pylist()}
     assert rows["q2"]["recall"] is None
+    told = {row["measure"]: row for row in score(labelled, {"s": run}, ks=[2]).to_pylist()}
+    assert told["recall"]["n"] == 2
+    assert told["answerable"]["value"] == pytest.approx(2 / 3)
 
 
 def test_a_question_without_results_counts_as_nothing_found(make_set: Maker, make_run: RunMaker) -> None:

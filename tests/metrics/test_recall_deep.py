@@ -90,7 +90,7 @@ def test_a_probe_without_finds_lowers_only_the_lower_end(make_set: Maker, make_r
 
 QUESTIONS, DEPTH, BOTTOM, EACH, SHARE = 150, 50, 200, 20, 0.1
 SENSITIVITY, SPECIFICITY = 0.85, 0.9
-REPEATS = 120
+REPEATS = 90
 
 
 def _world(rng: np.random.Generator) -> tuple[Any, ...]:

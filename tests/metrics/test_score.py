@@ -11,6 +11,7 @@ import pytest
 from goldset.errors import DataError, UsageError
 from goldset.formats.sets import Corpus, LabelledSet
 from goldset.metrics import EXCLUDED, MEASURES, REASONS, score
+from goldset.pipeline.scores import warnings
 from goldset.schemas import conform, from_rows
 
 Maker = Callable[..., LabelledSet]
@@ -130,6 +131,25 @@ def test_a_question_with_sampled_gold_only(make_set: Maker, make_run: RunMaker) 
     # 13/4 of the questions would be answerable: clipped, and said
     assert found["answerable", None]["value"] == 1.0
     assert "clipped" in found["answerable", None]["method"]
+    # The sum may be far off, but three of four have gold that was read: n_eff 3 (1.96/3.182446)^2 = 1.137868, Wilson.
+    assert found["answerable", None]["low"] == pytest.approx(0.1307, abs=1e-4)
+    assert found["answerable", None]["high"] == 1.0
+    assert warnings(score(labelled, {"s": run}, ks=[5]), "")[-1].startswith("s: answerable came out beyond 1 and was")
+
+
+def test_nothing_found_in_a_thin_sample_is_not_nothing_missed(make_set: Maker, make_run: RunMaker) -> None:
+    # CASES C18, C50: 120 confirmed, 1,000 rejections, 100 of them read, none relevant. 96 of the 120 are delivered.
+    labelled = make_set({f"q{i}": {f"d{i}": True} for i in range(120)}, kind="published",
+                        corpus=_corpus([f"d{i}" for i in range(120)]),
+                        manifest={"sampling": {"rejections": 1000, "sampled": 100}})
+    run = make_run({f"q{i}": [f"d{i}" if i < 96 else "d0"] for i in range(120)})
+    found = _values(score(labelled, {"s": run}, ks=[1]))
+    # Plain: V = 19.2 / (119 x 120). Unseen: .75 x 10^2 x .16 / 120^2 more. n_eff = .16 / V x (1.959964/1.980100)^2 is
+    # 116.59 and 71.98, and Wilson's ends of .8 are these; exact bounds of the sample allow up to 34 missed.
+    assert found["recall", 1]["value"] == found["recall_micro", 1]["value"] == pytest.approx(0.8)
+    ends = {name: (found[name, 1]["low"], found[name, 1]["high"]) for name in ("recall", "recall_micro")}
+    assert ends["recall"] == pytest.approx((0.71835, 0.86251), abs=2e-5)
+    assert ends["recall_micro"] == pytest.approx((0.69349, 0.87611), abs=2e-5)
 
 
 def test_a_sample_without_finds_widens_the_corrected_interval(make_set: Maker, make_run: RunMaker) -> None:

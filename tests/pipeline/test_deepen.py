@@ -68,15 +68,15 @@ def test_strata_are_what_the_judge_says_and_keep_the_first_weight() -> None:
                                       "deep_rejection": {("q", "b"): 3.0, ("p", "d"): 1.0}}
 
 
-@pytest.fixture
-def shallow(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The harbour with a pool of first results, and browse outside it.
 
     Below the pool stand eight pairs: the second of production for LOST (dogs), MUZZLE and WINTER (weather), HELICOPTER
     (P2) and GATE (F2), its third for REFUND (weather), and the first of browse for BICYCLE (B2) and MUZZLE (dogs); its
     ferry-c is in the pool already. The judge is right about dogs for MUZZLE here, and silent about dogs for LOST.
     """
-    path = golden.write(tmp_path / "shallow", seed=SEED)
+    path = golden.write(tmp_path_factory.mktemp("deep") / "shallow", seed=SEED)
     text = path.read_text().replace('entry = "tests.pipeline.golden:browse"\n',
                                     'entry = "tests.pipeline.golden:browse"\naudit_only = true\n')
     path.write_text(text.replace("[systems.bm25]", "[pool]\ndepth = 1\n[systems.bm25]", 1))
@@ -88,6 +88,12 @@ def shallow(tmp_path: Path) -> Path:
     replay_review(config)
     publish(config)
     return path
+
+
+@pytest.fixture
+def shallow(published: Path, tmp_path: Path) -> Path:
+    """A copy that a test may change."""
+    return golden.copied(published, tmp_path / "copy")
 
 
 MUZZLED, SILENT = (question_id(golden.MUZZLE), golden.DOGS), (question_id(golden.LOST), golden.DOGS)

@@ -101,6 +101,19 @@ def test_equal_recalls_below_one_keep_a_width() -> None:
     assert found.interval == pytest.approx((0.067586, 0.932414), abs=1e-6)
 
 
+@pytest.mark.parametrize(("weight", "n", "low"), [
+    # One find stands for 10 of 8: 17/8, V = 8/7 x 70.875 / 64, se 9/8; 2.125 - 2.364624 x 1.125 is below 0.
+    (10.0, 8, 0.0),
+    # 3 of 20: 22/20, V = 20/19 x 3.8 / 400, se .1; 1.1 - 2.093024 x .1 = .8907, and 20 of 20 alone say .831567.
+    (3.0, 20, 0.831567),
+    # 6 of 20: 25/20, V = 20/19 x 23.75 / 400, se .25; 1.25 - 2.093024 x .25
+    (6.0, 20, 1.25 - 0.25 * 2.093024)])
+def test_what_is_clipped_is_as_uncertain_as_what_went_beyond(weight: float, n: int, low: float) -> None:
+    found = ratio(np.array([1.0] * (n - 1) + [weight]), np.ones(n))
+    assert (found.value, found.clipped, found.method) == (1.0, True, "student_t")
+    assert found.interval == pytest.approx((low, 1.0), abs=1e-6)
+
+
 def test_traffic_weights() -> None:
     recalls, traffic = np.array([1, 0.5, 0]), np.array([70.0, 20.0, 10.0])
     assert ratio(recalls, np.ones(3), weight=traffic).value == pytest.approx(0.80)

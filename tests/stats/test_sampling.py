@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import pyarrow as pa
@@ -87,3 +88,35 @@ def test_where_all_that_was_drawn_was_known_it_speaks_for_the_rest() -> None:
     chances = {row["span_id"]: row["inclusion_prob"]
                for row in inclusion_probabilities(_queue(*QUEUE), decisions, known).to_pylist()}
     assert chances == {"r1": 3 / 9, "r2": 3 / 9, "r3": 3 / 9, "x": 1}
+
+
+def test_reading_what_is_served_leaves_the_total_unbiased() -> None:
+    # Four rejections, a and c relevant, a and b served. Two of the four are sampled: six equally likely samples. The
+    # holes make a and b certain (weight 1) whatever the sample; c is in three samples, with weight 4 / 2. On average
+    # 1 + 3/6 x 2 = 2 relevant rejections, which is what there is. Had a kept its weight where it was sampled, and been
+    # a hole where not, it would count 3/6 x 2 + 3/6 x 1 = 1.5.
+    totals = []
+    for sample in combinations("abcd", 2):
+        rows = [("q", span, "rejection", "rejection", 4) for span in sample]
+        queue = _queue(*rows, ("q", "a", "hole", "hole x", 2), ("q", "b", "hole", "hole x", 2))
+        read = sorted({*sample, "a", "b"})
+        decisions = _decisions(*(("q", span, "decided", span in "ac") for span in read))
+        totals.append(sum(1 / chance for span, chance in _chances(queue, decisions).items() if span in "ac"))
+        # What the sample shows of pairs that stand for others: c alone.
+        assert strata_counts(queue, decisions)[0]["found"] == ("c" in sample)
+    assert sum(totals) / 6 == 2
+
+
+def test_the_deep_probe_is_drawn_twice() -> None:
+    # q has a window of 10 of which 5 were drawn, p one of 4 of which all were. Of the two rejections one was read: its
+    # chance is 5/10 x 1/2; the positive of p was certain to be read once drawn, and it was.
+    queue = _queue(("q", "r", "deep", "deep_rejection", 2), ("p", "y", "deep", "deep_positive", 1))
+    decisions = _decisions(("q", "r", "decided", False), ("p", "y", "decided", True))
+    found = inclusion_probabilities(queue, decisions, entered={"q": 0.5, "p": 1.0}).to_pylist()
+    assert {row["span_id"]: row["inclusion_prob"] for row in found} == {"r": 0.25, "y": 1.0}
+    assert strata_counts(queue, decisions) == []  # not among the rejections of the pool
+    assert [row["stratum"] for row in strata_counts(queue, decisions, deep=True)] == ["deep_positive", "deep_rejection"]
+    # Served and read whole since, it is certain.
+    served = _queue(("q", "r", "deep", "deep_rejection", 2), ("q", "r", "hole", "hole x", 1))
+    found = inclusion_probabilities(served, _decisions(("q", "r", "decided", False)), entered={"q": 0.5}).to_pylist()
+    assert found[0]["inclusion_prob"] == 1.0
