@@ -20,7 +20,7 @@ def near_twins_outside(context: Context, system: str, outside: pd.DataFrame, gol
         list[dict[str, Any]]:
     """Gold (question_id, span_id) outside a system's first ``depth`` results -> how much of it has a near twin inside.
 
-    Only sets with texts; a share that moves by more than the limit when twins are merged is told as a warning.
+    Only sets with texts. Where merging the twins moves the share by more than the limit, the number says so.
     """
     if context.corpus is None or outside.empty:
         return []
@@ -41,12 +41,13 @@ def near_twins_outside(context: Context, system: str, outside: pd.DataFrame, gol
     if left[0] == len(looked):
         return []
     moved = (len(looked) - left[0]) / len(looked) * len(outside) / gold
-    return [finding("circularity", system, "twins_matter" if moved > LIMITS.twin_shift else "near_twins",
-                    n=len(looked), measured=moved, threshold=LIMITS.twin_shift,
+    flag = (f", more than {100 * LIMITS.twin_shift:g} points: it hangs on near twins that the set keeps apart"
+            if moved > LIMITS.twin_shift else "")
+    return [finding("circularity", system, "near_twins", n=len(looked), measured=moved, threshold=LIMITS.twin_shift,
                     message=f"Of {len(looked)} gold spans outside {system} top {depth}, "
                             f"{len(looked) - left[0]} have a near twin inside (similarity {LIMITS.near_twin:g}; "
                             f"{len(looked) - left[1]} at {LIMITS.nearer_twin:g}): with near twins merged the share "
-                            f"outside is {percent(moved)} of the gold less.")]
+                            f"outside is {percent(moved)} of the gold less{flag}.")]
 
 
 def _closest(text: str, others: list[str]) -> float:

@@ -132,8 +132,6 @@ TABLE: tuple[Word, ...] = (
     Word("circularity", "no_run", "insufficient", "nothing to compare the gold with",
          "give a run (--run NAME=FILE), or the corpus (--corpus FILE) so that BM25 can be run"),
     Word("circularity", "asymmetry", "pass", "shown: a control system against this one"),
-    Word("circularity", "twins_matter", "warn", "the share outside hangs on near twins that the set keeps apart",
-         "label one of each pair of near twins, or merge them ([corpus] merge_near_twins), and audit again"),
     Word("circularity", "near_twins", "pass", "shown: gold outside that has a near twin inside"),
     Word("circularity", "probed", "pass", "shown: what a probe found that this system does not return"),
     Word("circularity", "family_out", "pass", "shown: recall without the gold that only one family found"),

@@ -12,7 +12,7 @@ from goldset.schemas import CHECKS, VERDICT_WORDS, from_rows
 EXPECTED = {
     "fail": {"truncated", "circular", "leak", "strong", "incomplete", "mismatch", "stale", "no_gold", "foreign_run",
              "outdated", "served_less"},
-    "warn": {"suspected", "low", "one_gold", "mismatch_below", "served_more", "twins_matter"},
+    "warn": {"suspected", "low", "one_gold", "mismatch_below", "served_more"},
     "insufficient": {"too_few", "no_run", "no_text", "not_measured", "too_shallow", "no_reference", "pool_only",
                      "unprobed", "inconclusive", "recall_not_measured", "probe_open"},
 }
