@@ -8,11 +8,12 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from goldset.audit.context import Aged, Check, Context
+from goldset.audit.context import Check, Context
 from goldset.audit.distributions import Bars, figures
 from goldset.audit.examples import Worst, worst_questions
 from goldset.audit.probe import PER_QUESTION, Drawn, Probe, draw, reachable_spans, sift, take
 from goldset.audit.run import CHECKS, audit_context, audit_set
+from goldset.audit.staleness import Aged
 from goldset.audit.verdicts import LIMITS, TABLE, Word, by_check, decides, finding, limits, overall, word, worst
 
 __all__ = ["CHECKS", "LIMITS", "PER_QUESTION", "TABLE", "Aged", "Bars", "Check", "Context", "Drawn", "Probe", "Word",

@@ -11,6 +11,7 @@ import pandas as pd
 from scipy.special import bdtr
 
 from goldset.audit.context import Context, percent
+from goldset.audit.neartwins import near_twins_outside
 from goldset.audit.verdicts import LIMITS, finding
 from goldset.stats.intervals import clopper_lower, clopper_pearson, clopper_upper
 
@@ -191,6 +192,7 @@ class Circularity:
                 message=f"First gold within the top {cut} of {system} but not of {name} in {only_r} questions, the "
                         f"reverse in {only_control} (exact McNemar p {mcnemar(only_r, only_control):.3f}); a much "
                         "better system shows the same."))
+        rows += near_twins_outside(context, system, table[table["lenient"] > depth], gold, depth)
         if evidence.probed and evidence.probed.outside:
             probed = evidence.probed
             rows.append(finding(

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from goldset.audit.probe import Probe, percent
+from goldset.audit.staleness import Aged
 from goldset.errors import UsageError, nearest
 from goldset.formats.sets import Corpus, LabelledSet
 from goldset.lexical import BM25Index
@@ -41,19 +42,6 @@ class Check(Protocol):
     def run(self, context: Context) -> list[dict[str, Any]]:
         """Context -> rows of the table findings, made with verdicts.finding()."""
         ...
-
-
-@dataclass(frozen=True)
-class Aged:
-    """Gold against the documents as they are now: pairs by what became of their passage, and what they were held to.
-
-    ``moved`` has the same text at another place, ``changed`` another text, ``missing`` neither.
-    """
-
-    file: str
-    moved: tuple[tuple[str, str], ...] = ()
-    changed: tuple[tuple[str, str], ...] = ()
-    missing: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -365,6 +353,14 @@ class Context:
         holes, results = ((~known).groupby(level="question_id").sum(), known.groupby(level="question_id").size())
         return int(holes.sum()), int(results.sum()), self.ratio(holes, results)
 
+    @cached_property
+    def _places(self) -> tuple[dict[str, str], dict[str, str]]:
+        """Chunk -> the span it mostly lies in, span -> the twin that stands for it."""
+        assert self.corpus is not None, "the caller has one"
+        spans = self.corpus.spans
+        return main_span(self.corpus.links), dict(zip(spans.column("span_id").to_pylist(),
+                                                      spans.column("twin_group").to_pylist(), strict=True))
+
     def head(self, system: str, k: int) -> set[tuple[str, str]]:
         """(question, span or the twin that stands for it) of a system's first k results."""
 
@@ -374,10 +370,7 @@ class Context:
             pairs = zip(top.column("question_id").to_pylist(), top.column("chunk_id").to_pylist(), strict=True)
             if parts is None:
                 return set(pairs)
-            links, spans = parts.links, parts.spans
-            main = self.once("main_span", "", lambda: main_span(links))
-            group = self.once("twin_group", "", lambda: dict(zip(
-                spans.column("span_id").to_pylist(), spans.column("twin_group").to_pylist(), strict=True)))
+            main, group = self._places
             return {(question, group[main[chunk]]) for question, chunk in pairs if chunk in main}
 
         parts = self.corpus
@@ -389,8 +382,7 @@ class Context:
             return {}
         links = self.corpus.links.select(["chunk_id", "span_id"])
         links = links.filter(pc.is_in(links.column("chunk_id"), pa.array(chunks, pa.string())))
-        spans = self.corpus.spans
-        group = dict(zip(spans.column("span_id").to_pylist(), spans.column("twin_group").to_pylist(), strict=True))
+        group = self._places[1]
         found: dict[str, list[str]] = {}
         for row in links.to_pylist():
             found.setdefault(row["chunk_id"], []).append(group[row["span_id"]])

@@ -104,7 +104,9 @@ def _k_mismatch(context: Context) -> list[Worst]:
 
 
 def _completeness(context: Context) -> list[Worst]:
-    """Questions with one gold whose first result of a system is neither that gold nor judged."""
+    """Where a probe found more answers, else one gold and a first result that is neither that gold nor judged."""
+    if found := _found(context):
+        return found
     if not context.runs:
         return []
     name = next(iter(sorted(context.independent)), None) or next(iter(context.runs))
@@ -123,6 +125,22 @@ def _completeness(context: Context) -> list[Worst]:
         if len(rows) == SHOWN:
             break
     return rows
+
+
+def _found(context: Context) -> list[Worst]:
+    """Questions for which people found unlabelled answers among what a probe drew, most of them first."""
+    probe = context.probe
+    if probe is None or probe.open:
+        return []
+    finds: dict[str, list[str]] = {}
+    for row in probe.drawn:
+        if probe.answers.get(row.pair):
+            finds.setdefault(row.question_id, []).append(row.span_id)
+    gold = context.gold.groupby("question_id")["span_id"].min()
+    return [_row(context, question, str(gold[question]),
+                 f"labelled as gold; people found that {' and '.join(repr(span) for span in spans)} "
+                 f"{'answers' if len(spans) == 1 else 'answer'} too")
+            for question, spans in sorted(finds.items(), key=lambda item: (-len(item[1]), item[0]))[:SHOWN]]
 
 
 _FINDERS: dict[str, Callable[[Context], list[Worst]]] = {

@@ -81,8 +81,13 @@ def _questions(context: Context) -> list[dict[str, Any]]:
     twice = sorted(ids for ids in keys.values() if len(ids) > 1)
     if not twice:
         return []
+    gold = context.labelled.gold
+    place = next((context.place(question, span) for question, span in zip(
+        gold.column("question_id").to_pylist(), gold.column("span_id").to_pylist(), strict=True)
+        if question == twice[0][1]), "")
     return [finding("integrity", "all", "duplicate_questions", n=len(table), measured=sum(len(ids) for ids in twice),
-                    message=f"{plural(len(twice), 'question')} under several ids (first: {', '.join(twice[0][:3])}).")]
+                    message=f"{plural(len(twice), 'question')} under several ids (first: {', '.join(twice[0][:3])}"
+                            f"{place}).")]
 
 
 def _judged(context: Context) -> list[dict[str, Any]]:
@@ -125,8 +130,14 @@ def _run(context: Context, system: str) -> list[dict[str, Any]]:
     elif inside < len(ids) and context.corpus is not None:
         rows.append(finding("integrity", system, "unknown_ids", n=len(ids), measured=len(ids) - inside,
                             message=f"{system}: {len(ids) - inside} of {len(ids)} returned ids are not in the corpus "
-                                    f"({percent(1 - inside / len(ids))}); they can deliver nothing here."))
+                                    f"({percent(1 - inside / len(ids))}; first '{_outside(ids, known)}'); they can "
+                                    "deliver nothing here."))
     return rows
+
+
+def _outside(ids: pa.Array, known: pa.ChunkedArray) -> str:
+    """The first id that is not known."""
+    return str(ids.filter(pc.invert(pc.is_in(ids, pa.array(pc.unique(known)))))[0].as_py())
 
 
 def _notes(context: Context) -> list[dict[str, Any]]:

@@ -7,13 +7,14 @@ from collections import Counter
 from typing import Any
 
 from goldset.audit.context import Context, plural
+from goldset.audit.staleness import staleness
 from goldset.audit.verdicts import LIMITS, finding
 from goldset.text import count_words, twin_key
 
 
 def passages(context: Context) -> list[dict[str, Any]]:
     """Context with gold -> findings on its passages, first offenders with file and line where known."""
-    return [*_stale(context), *_aged(context), *_empty(context), *_oversized(context), *_twice(context),
+    return [*_stale(context), *staleness(context), *_empty(context), *_oversized(context), *_twice(context),
             *_ceilings(context)]
 
 
@@ -34,26 +35,6 @@ def _stale(context: Context) -> list[dict[str, Any]]:
         threshold=LIMITS.stale_fail,
         message=f"{lost} of {len(gold)} gold passages are not in the corpus as they were labelled (missing "
                 f"{len(missing)}, changed {len(changed)}; first '{first[1]}'{context.place(*first)}){effect}.")]
-
-
-def _aged(context: Context) -> list[dict[str, Any]]:
-    """The gold against the documents as they are now, where somebody gave them."""
-    aged = context.aged
-    if aged is None:
-        return []
-    n, lost = len(context.labelled.gold), [*aged.missing, *aged.changed]
-    counts = (f"{n - len(lost) - len(aged.moved)} of {n} gold passages stand in {aged.file} as they were labelled "
-              f"({len(aged.moved)} moved, {len(aged.changed)} changed, {len(aged.missing)} missing")
-    first = next(iter(sorted(aged.missing) or sorted(aged.changed) or sorted(aged.moved)), None)
-    what = "missing" if aged.missing else "changed" if aged.changed else "moved"
-    named = f"; first {what}: question '{first[0]}', passage '{first[1]}'{context.place(*first)}" if first else ""
-    share = len(lost) / n
-    word = "outdated" if share > LIMITS.stale_fail else "aged" if lost else "moved" if aged.moved else "current"
-    effect = {"outdated": ": what a number on this set says of these documents, nobody knows",
-              "aged": ": whether these still answer, nobody has read",
-              "moved": ": the text is there, at another place", "current": ""}[word]
-    return [finding("integrity", "staleness", word, n=n, measured=share, threshold=LIMITS.stale_fail,
-                    message=f"{counts}{named}){effect}.")]
 
 
 def ceiling(context: Context, k: int | None = None) -> float:

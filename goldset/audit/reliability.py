@@ -24,16 +24,20 @@ class Double:
     first: str
     second: str
     grades: tuple[float, float]
+    where: str | None = None
 
 
 def doubles(labels: pa.Table) -> list[Double]:
-    """Labels (question_id, span_id, assessor, grade) -> the first two labels of each pair that has several."""
-    held: dict[tuple[str, str], list[tuple[str, float]]] = {}
-    for row in labels.select(["question_id", "span_id", "assessor", "grade"]).to_pylist():
+    """Labels (question_id, span_id, assessor, grade, and where they stand) -> the first two labels of each pair.
+
+    Pairs with one label are left out; ``where`` is the place of the second, None where it is not known.
+    """
+    held: dict[tuple[str, str], list[tuple[str, float, str | None]]] = {}
+    for row in labels.to_pylist():
         people = held.setdefault((row["question_id"], row["span_id"]), [])
-        if row["assessor"] not in [name for name, _ in people]:
-            people.append((row["assessor"], row["grade"]))
-    return [Double(*pair, people[0][0], people[1][0], (people[0][1], people[1][1]))
+        if row["assessor"] not in [name for name, _, _ in people]:
+            people.append((row["assessor"], row["grade"], row.get("where")))
+    return [Double(*pair, people[0][0], people[1][0], (people[0][1], people[1][1]), people[1][2])
             for pair, people in held.items() if len(people) > 1]
 
 
@@ -73,11 +77,13 @@ def reliability(context: Context) -> list[dict[str, Any]]:
         name, count = found
         rest = [pair for pair in pairs if name not in (pair.first, pair.second)]
         first = next(pair for pair in pairs if name in (pair.first, pair.second))
+        place = f", {first.where}" if first.where else ""
         rows.append(finding(
             "integrity", f"assessor {name}", "copied_labels", n=count, measured=0,
             interval=(0, clopper_upper(0, count)), threshold=LIMITS.copied_labels,
             message=f"{name} gave the other person's grade on all {count} pairs that both labelled (first: question "
-                    f"'{first.question}', passage '{first.span}'): these second labels are copies, not agreement."))
+                    f"'{first.question}', passage '{first.span}'{place}): these second labels are copies, not "
+                    "agreement."))
         pairs = rest
     said = f"{plural(people, 'assessor')}; " + ("without the copies, " if rows else "")
     if not pairs:

@@ -35,6 +35,10 @@ class Limits:
     cliff_suspects: float = _limit(0.5, "cliff: ratio that a few honest rank laws undercut")
     probe_rate: float = _limit(0.005, "circularity: lower bound of the share of relevant among probed results outside "
                                       "the cut, above what readers miss")
+    near_twin: float = _limit(0.8, "circularity: similarity of passages that may count as the same")
+    nearer_twin: float = _limit(0.95, "circularity: similarity of passages that nearly are the same")
+    twin_shift: float = _limit(0.02, "circularity: share of the gold by which merging near twins moves what is "
+                                     "outside, above which it is told")
     leak: float = _limit(0.60, "leakage: lower bound of the AUC from which it is a leak (a convention)")
     leak_strong: float = _limit(0.71, "leakage: lower bound of the AUC from which it is strong (a convention)")
     leak_proof: float = _limit(0.50, "leakage: lower bound of the AUC against the best passages of the logs")
@@ -128,6 +132,7 @@ TABLE: tuple[Word, ...] = (
     Word("circularity", "no_run", "insufficient", "nothing to compare the gold with",
          "give a run (--run NAME=FILE), or the corpus (--corpus FILE) so that BM25 can be run"),
     Word("circularity", "asymmetry", "pass", "shown: a control system against this one"),
+    Word("circularity", "near_twins", "pass", "shown: gold outside that has a near twin inside"),
     Word("circularity", "probed", "pass", "shown: what a probe found that this system does not return"),
     Word("circularity", "family_out", "pass", "shown: recall without the gold that only one family found"),
     Word("circularity", "unjudged", "pass", "shown: share of the top results that nobody judged"),

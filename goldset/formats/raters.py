@@ -38,7 +38,7 @@ def find_labels(folder: Path) -> Path | None:
 
 
 def read_labels(path: Path) -> tuple[pa.Table, str]:
-    """File with a header (question, passage, assessor, grade) -> (table of these and line, what was taken for what).
+    """File with a header (question, passage, assessor, grade) -> (table of these with their places, the mapping).
 
     Raises:
         DataError: no such header, a line with another number of fields, a grade that is no number.
@@ -52,7 +52,7 @@ def read_labels(path: Path) -> tuple[pa.Table, str]:
     at = {key: [name.strip() for name in names].index(name) for key, name in place.items()}
     columns: dict[str, list[str]] = {key: [] for key in ("question_id", "span_id", "assessor")}
     grades: list[float] = []
-    lines: list[int] = []
+    places: list[str] = []
     for cells in rows:
         if not any(cell.strip() for cell in cells):
             continue
@@ -64,7 +64,7 @@ def read_labels(path: Path) -> tuple[pa.Table, str]:
             raise DataError(f"{path}, line {rows.line_num}: grade '{cells[at['grade']]}' is not a number") from error
         for key, values in columns.items():
             values.append(cells[at[key]].strip())
-        lines.append(rows.line_num)
+        places.append(f"{path}, line {rows.line_num}")
     said = ", ".join(f"{key.replace('_id', '').replace('span', 'passage')} = '{name}'" for key, name in place.items())
-    return pa.table({**columns, "grade": pa.array(grades, pa.float64()), "line": pa.array(lines, pa.int64())}), (
+    return pa.table({**columns, "grade": pa.array(grades, pa.float64()), "where": pa.array(places, pa.string())}), (
         f"{path}: labels by assessor, {said}")

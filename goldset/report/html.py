@@ -108,6 +108,8 @@ def _number(row: Mapping[str, Any]) -> str:
 def _plot(check: str, rows: list[dict[str, Any]]) -> tuple[str, str]:
     reasons, axis = PLOTS.get(check, ((), ""))
     kept = [row for row in rows if row["reason"].split("@")[0] in reasons and row["measured"] is not None]
+    if check == "completeness":  # the screen's share of questions with one gold is another scale
+        kept = [row for row in kept if row["subject"] != "all"]
     if check == "leakage":  # absolute signs and the proof stand on other scales
         kept = [row for row in kept if row["low"] is not None]
     if not kept:

@@ -199,3 +199,25 @@ def test_shuffled_rows_change_nothing(make_set: MakeSet, make_run: MakeRun) -> N
 
 def test_cuts_are_those_of_the_bonferroni_correction() -> None:
     assert len(CUTS) == 8
+
+
+def test_near_twins_of_gold_outside_are_looked_for_inside(make_set: MakeSet, make_run: MakeRun) -> None:
+    # 20 questions with one gold of 40 words that the run does not return; for three of them its first result differs
+    # in the last word alone (37 of 38 runs of three words in common: 37 / 39 = .949), for two in five (33 / 43).
+    words = {i: [f"w{i}x{j}" for j in range(40)] for i in range(20)}
+    passages = {f"g{i}": " ".join(words[i]) for i in words} | {f"o{i}": f"other {i}" for i in words}
+    passages |= {f"n{i}": " ".join([*words[i][:-1], "end"]) for i in (0, 1, 2)}
+    passages |= {f"n{i}": " ".join([*words[i][:-5], "a", "b", "c", "d", "e"]) for i in (3, 4)}
+    gold = {f"q{i:02}": [f"g{i}"] for i in words}
+    labelled = make_set(gold, passages=passages, questions={q: q for q in gold})
+    lists = {f"q{i:02}": [f"n{i}" if i < 5 else f"o{i}", *(f"o{(i + step) % 20}" for step in range(1, 4))]
+             for i in words}
+    found = audit_set(labelled, {"R": make_run("R", lists)}, checks=[Circularity()]).to_pylist()
+    row = next(row for row in found if row["reason"] == "near_twins")
+    assert (row["verdict"], row["n"]) == ("pass", 20)
+    assert row["measured"] == pytest.approx(3 / 20)
+    assert "15.0 % of the gold less, more than 2 points: it hangs on near twins" in row["message"]
+    assert "Of 20 gold spans outside R top 4, 3 have a near twin inside (similarity 0.8; 0 at 0.95)" in row["message"]
+    # Without texts there is nothing to compare, without twins nothing to tell.
+    assert "near_twins" not in {r["reason"] for r in audit_set(make_set(gold), {"R": make_run("R", lists)},
+                                                                 checks=[Circularity()]).to_pylist()}

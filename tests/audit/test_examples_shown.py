@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import pyarrow as pa
 
-from goldset.audit import Context, audit_context, figures, worst_questions
+from goldset.audit import Context, Drawn, Probe, audit_context, figures, worst_questions
 from goldset.formats.sets import LabelledSet
+from goldset.report import render_html
 
 MakeSet = Callable[..., LabelledSet]
 MakeRun = Callable[..., pa.Table]
@@ -54,3 +55,25 @@ def test_a_set_without_gold_has_none(make_set: MakeSet) -> None:
     context = Context(make_set({}, not_relevant=[("q", "d")]))
     assert (worst_questions(context), figures(context)) == ({}, {})
     assert audit_context(context).column("reason").to_pylist() == ["no_gold"]
+
+
+def test_what_a_probe_found_comes_first_and_the_screen_is_not_drawn_on_its_scale(
+        make_set: MakeSet, make_run: MakeRun) -> None:
+    gold = {f"q{i:02}": [f"g{i}"] for i in range(30)}
+    labelled = make_set(gold, passages={f"{kind}{i}": f"{kind} {i}" for i in range(30) for kind in "gxy"},
+                        questions={q: f"question {q}" for q in gold})
+    runs = {name: make_run(name, {q: [f"g{i}", f"{kind}{i}"] for i, q in enumerate(gold)})
+            for name, kind in (("a", "x"), ("b", "y"))}
+    drawn = tuple(Drawn(f"q{i:02}", f"{kind}{i}", 2, 0.5) for i in range(30) for kind in "xy")
+    # Both of q04 and one of q02 and q09 answer.
+    found = {("q02", "x2"), ("q04", "x4"), ("q04", "y4"), ("q09", "y9")}
+    context = Context(labelled, runs, {"a": "lexical", "b": "dense"},
+                      probing=lambda _: Probe(drawn, {row.pair: row.pair in found for row in drawn}))
+    rows = worst_questions(context)["completeness"]
+    assert [row.question_id for row in rows] == ["q04", "q02", "q09"]
+    assert (rows[0].passage, rows[0].said) == ("g 4", "labelled as gold; people found that 'x4' and 'y4' answer too")
+    assert rows[1].said.endswith("people found that 'x2' answers too")
+    html = render_html("a set", audit_context(context))
+    # 30 gold and four finds of weight 1: 30 / 34. The screen's 30 of 30 is another scale.
+    assert "Share of the gold that the set holds: probe 0.882" in html
+    assert "Share of the gold that the set holds: this set" not in html

@@ -105,8 +105,8 @@ def test_tables_of_labels_are_found_by_their_header(tmp_path: Path) -> None:
     assert path == tmp_path / "human.tsv"
     table, said = read_labels(path)
     assert table.to_pylist() == [
-        {"question_id": "q1", "span_id": "d1", "assessor": "r9", "grade": 3.0, "line": 2},
-        {"question_id": "q1", "span_id": "d1", "assessor": "r4", "grade": 2.5, "line": 4}]
+        {"question_id": "q1", "span_id": "d1", "assessor": "r9", "grade": 3.0, "where": f"{path}, line 2"},
+        {"question_id": "q1", "span_id": "d1", "assessor": "r4", "grade": 2.5, "where": f"{path}, line 4"}]
     assert "question = 'query-id', passage = 'corpus-id', assessor = 'rater', grade = 'rating'" in said
 
 
