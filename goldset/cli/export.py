@@ -29,13 +29,13 @@ def command(labelled: Path, folder: Path, formats: tuple[str, ...], chunks: Path
     gold = load_set(labelled)
     if gold.kind != "published":
         raise DataError(f"{labelled}: not a published version (it is {gold.kind}); only versions are exported")
-    chosen = {"formats": tuple(dict.fromkeys(formats))} if formats else {}
+    chosen = tuple(dict.fromkeys(formats)) or ("qrels", "beir")
     if chunks is None:
-        counts = export_set(gold, folder, **chosen)
+        counts = export_set(gold, folder, formats=chosen)
     else:
         from goldset.pipeline.chunking import read_chunking
 
         counts = export_set(gold, folder, chunks=read_chunking(gold, chunks, named_fields(fields)),
-                            chunking=chunks.name, **chosen)
+                            chunking=chunks.name, formats=chosen)
     result(f"{counts['pairs']} pairs of {counts['gold']} gold spans to {folder} ({', '.join(counts['formats'])})\n"
            f"{counts['reconcile']}")
