@@ -110,9 +110,7 @@ def run_stage(stage: Stage, context: Context, refs: dict[str, ArtifactRef], say:
         "inputs": {table: refs[_writer(table).name].key for table in stage.reads}, "seed": context.config.project.seed,
         "seconds": round(seconds, 3), "peak_memory_mb": round(memory, 1), "report": report})
     rows = ", ".join(f"{len(table):,} {name}" for name, table in made.items())
-    say(f"{stage.name}: {rows} in {seconds:.1f} s")
-    for remark in _remarks(report):
-        say(f"  {remark}")
+    say("; ".join([f"{stage.name}: {rows} in {seconds:.1f} s", *_remarks(report)]))
     return ref
 
 
