@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -384,8 +383,6 @@ def test_ten_thousand_questions_by_a_hundred() -> None:
         }
     )
     gold = gold_of(*((f"q{i}", f"d{ids[i * depth + 7]}", []) for i in range(n)))
-    began = time.perf_counter()
     found = served(gold=gold, run=run, spans=None, links=None, chunks=None)
-    assert time.perf_counter() - began < 2  # measured 0.05 s; the limit is for busy machines
     assert found.column("rank").null_count == 0
     assert max(found.column("rank").to_pylist()) == 8

@@ -29,7 +29,8 @@ def _corpus() -> tuple[pa.Table, SpanTables]:
     return chunks, canonical_spans(documents=documents, chunks=chunks)
 
 
-def test_ten_thousand_questions_by_a_hundred_with_evidence() -> None:
+def case() -> dict[str, pa.Table]:
+    """Gold, run, spans, links and chunks: what served() takes. tests/benchmarks/served_speed.py times it."""
     chunks, made = _corpus()
     rng = np.random.default_rng(1)
     ids = np.array(chunks.column("chunk_id").to_pylist())
@@ -48,13 +49,18 @@ def test_ten_thousand_questions_by_a_hundred_with_evidence() -> None:
         rows.append({"question_id": f"q{i}", "span_id": span["span_id"], "evidence_source": "selected", "facet": None,
                      "evidence": [{"start": middle - 20, "end": middle + 20}], "weight": 1.0,
                      "twin_group": span["twin_group"]})
-    gold = from_rows("gold", rows)
-    found = served(gold=gold, run=run, spans=made.spans, links=made.links, chunks=chunks)
+    return {"gold": from_rows("gold", rows), "run": run, "spans": made.spans, "links": made.links, "chunks": chunks}
+
+
+def test_ten_thousand_questions_by_a_hundred_with_evidence() -> None:
+    tables = case()
+    run = tables["run"]
+    found = served(**tables)
     assert found.schema == schema_of("deliveries")
     assert set(found.column("basis").to_pylist()) == {"evidence"}
     assert set(found.column("rank").to_pylist()) == {8}
     # Monotone in k: a list that is cut delivers what the whole list delivers down to there, and nothing else.
     for k in (7, 8):
         cut = run.filter(pc.less_equal(run.column("rank"), k))
-        again = served(gold=gold, run=cut, spans=made.spans, links=made.links, chunks=chunks)
+        again = served(**{**tables, "run": cut})
         assert again.column("rank").null_count == (N if k == 7 else 0)

@@ -237,3 +237,30 @@ def test_a_yes_in_a_document_that_changed_is_told(moved: Path) -> None:
     assert progress["lost"] == 1
     assert (WINTER, part("ferry", 3, 5)) in waiting
     assert (REFUND, part("tickets", 3, 5)) not in waiting
+
+
+def test_a_new_difference_goes_to_a_person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # At first one person read each pair; now a second one reads too, and says no where the first one's yes was carried.
+    # What the first one decided must not settle the difference.
+    monkeypatch.setattr(golden, "BROWSED", {})
+    path = golden.write(tmp_path / "harbour")
+    path.write_text(path.read_text().replace("second_share = 1.0", "second_share = 0.0"))
+    config = load_config(path)
+    open_review(config, rebuild(config, quiet=True))
+    replay_review(config)
+    rechunk(path, threes)
+    path.write_text(path.read_text().replace("second_share = 0.0", "second_share = 1.0"))
+    artifacts, progress, waiting = open_pairs(path)
+    pair = (WINTER, part("ferry", 3, 5))
+    assert pair in waiting
+    store = store_of(load_config(path), artifacts)
+    items = {row["reason"]: row["item_id"] for row in store.queue().to_pylist()
+             if (TEXTS[row["question_id"]], row["span_id"]) == pair}
+    said = next(row for row in store.labels().to_pylist() if row["item_id"] == items["no_verdict"])
+    assert (said["assessor"], said["relevant"]) == ("ada", True)
+    store.append_labels([{**said, "label_id": "new", "item_id": items["second"], "assessor": "dan", "relevant": False,
+                          "evidence": [], "evidence_source": None, "origin": "page", "note": None}])
+    _, progress, waiting = open_pairs(path)
+    assert progress["reasons"]["adjudication"] == {"answered": 0, "open": 1}
+    assert progress["conflicts"] == 1
+    assert pair in waiting
