@@ -157,7 +157,12 @@ def test_a_rebuild_sends_questions_ahead(tmp_path: Path, service: Service) -> No
     assert CALLS == [3]
     service.answers = {text: list(TENANT) for text in [*ASKED, *(row["text"] for row in more)]}
     service.asked.clear()
-    artifacts = rebuild(load_config(path), until="retrieve", quiet=True)
+    del service.answers["ferry seat harbour"]
+    said: list[str] = []
+    artifacts = rebuild(load_config(path), until="retrieve", quiet=True, say=said.append)
     assert CALLS == [3, 3, 7]
+    # One of seven fails, which is a failure of that question: said, counted, and no empty list.
+    assert "  web: 1 of 7 questions failed, the first with: HTTP 500 (tried 1 times)" in said
+    assert artifacts.report("retrieve")["status"]["web"] == {"ok": 6, "failed": 1}
     assert len(service.asked) == 3 + 7
     assert len(artifacts.table("questions")) == len(IDS) + 4 == 7
