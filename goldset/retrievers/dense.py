@@ -124,8 +124,8 @@ class DenseRetriever:
             return {"encoder": identity, "chunks": total, "notes": [f"{self.name}: nothing was searched"]}
         corpus = self._corpus
         place = " on ".join(str(identity[part]) for part in ("dtype", "device") if part in identity)
-        others = ", the others were known" if corpus.embedded < total else ""
-        notes = [f"{self.name}: {corpus.embedded:,} of {total:,} chunks embedded ({place}){others}"]
+        known = {0: ", all were known", total: ""}.get(corpus.embedded, ", the others were known")
+        notes = [f"{self.name}: {corpus.embedded:,} of {total:,} chunks embedded ({place}){known}"]
         if corpus.windowed:
             several = corpus.windows - total + corpus.windowed
             notes.append(f"{self.name}: {corpus.windowed:,} of {total:,} chunks exceed the encoder's window and were "
