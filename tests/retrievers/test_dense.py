@@ -278,7 +278,12 @@ def test_prompts_and_shards_of_the_configuration(tmp_path: Path, monkeypatch: py
     prompts: list[str] = []
     asked: list[dict[str, Any]] = []
     encoder = Recording()
-    monkeypatch.setattr("goldset.encoder.load_encoder", lambda model, **how: (asked.append(how), encoder)[1])
+
+    def load(model: str, **how: Any) -> Recording:
+        asked.append(how)
+        return encoder
+
+    monkeypatch.setattr("goldset.encoder.load_encoder", load)
     config = make_config(tmp_path, {"d": {
         "kind": "dense", "family": "hash", "model": "any", "dtype": "auto", "device": "cpu", "query_prompt": "query: ",
         "passage_prompt": "passage: "}})
