@@ -150,11 +150,13 @@ class DenseRetriever:
         corpus = self._corpus
         searchers = [searcher(None, shard) for shard in corpus.shards] if exactly else self._searchers
         best: list[Found] = [(np.empty(0, np.int64), np.empty(0))] * len(queries)
-        groups = [np.flatnonzero([one == scope for one in scopes]) for scope in sorted(set(scopes))]
+        groups: dict[str, list[int]] = {}
+        for number, scope in enumerate(scopes):
+            groups.setdefault(scope, []).append(number)
         with progress("searching vectors", len(queries) * len(searchers), quiet=self._quiet) as advance:
             for one, chunks in zip(searchers, corpus.slices, strict=True):
-                for group in groups:
-                    mask = self._scopes.visible(scopes[group[0]])
+                for scope, group in groups.items():
+                    mask = self._scopes.visible(scope)
                     visible = None if mask is None else mask[chunks]
                     for low in range(0, len(group), AT_A_TIME):
                         block = group[low : low + AT_A_TIME]
