@@ -106,6 +106,9 @@ def test_the_end_of_a_long_passage_is_seen_in_windows_only(tmp_path: Path) -> No
     # Windows hold every word, overlap, and fit.
     parts = encoder._split(passage, "")
     assert all(length <= 256 for length in encoder._lengths(parts))
+    prompted = encoder._split(passage, "passage for the search: ")
+    assert len(prompted) >= len(parts)
+    assert all(length <= 256 for length in encoder._lengths(["passage for the search: " + part for part in prompted]))
     assert parts[0].startswith("Loaf 0 of rye")
     assert parts[-1].endswith("for ten seconds.")
     at = [passage.index(part) for part in parts]

@@ -241,7 +241,7 @@ def _world(draw: st.DrawFn) -> tuple[pa.Table, pa.Table, pa.Table]:
     return _run(*rows), spans, _links(*links)
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(_world(), st.integers(1, 6), st.randoms())
 def test_every_pooled_chunk_is_in_a_candidate(
     world: tuple[pa.Table, pa.Table, pa.Table], depth: int, rng: random.Random

@@ -97,6 +97,8 @@ class Service(Section):
 
     family: str | None = Field(None, description="systems that share an index or a model; default: the system's name")
     audit_only: bool = Field(False, description="never feeds the pool; grades it")
+    version: str | None = Field(None, description="your name for the state of its index; a rebuild asks again when it "
+                                "changes, and otherwise only for another sample or configuration")
     timeout: float = Field(30.0, description="seconds a request", gt=0)
     retries: int = Field(3, description="tries after the first, on 429, 5xx, time-outs and lost connections", ge=0)
     in_flight: int = Field(4, description="requests at the same time", ge=1)
@@ -152,6 +154,8 @@ class PythonSystem(Section):
     kind: Literal["python"]
     family: str | None = Field(None, description="systems that share an index or a model; default: the system's name")
     audit_only: bool = Field(False, description="never feeds the pool; grades it")
+    version: str | None = Field(None, description="your name for the state of its index; a rebuild asks again when it "
+                                "changes, and otherwise only for another sample or configuration")
     entry: str = Field(description="package.module:function", pattern=r"^[\w.]+:\w+$")
 
 

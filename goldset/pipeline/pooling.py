@@ -37,8 +37,11 @@ def pool_stage(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables
     if not len(pooled.candidates):
         raise DataError("the pool is empty: no system returned a chunk for any sampled question; "
                         "look at run_status in the retrieve artifact and at the corpus")
+    notes = [f"{system}: {count:,} results beyond their question's scope were left out"
+             for system, count in sorted(beyond.items())]
+    notes += [f"{system}: {found_of(told)}" for system, told in old_report.items()]
     return {"candidates": pooled.candidates}, {**pooled.report, "beyond_scope": dict(sorted(beyond.items())),
-                                               "old_sets": old_report}
+                                               "old_sets": old_report, "notes": notes}
 
 
 def known_chunks(documents: pa.Table, chunks: pa.Table) -> KnownChunks:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from goldset.pipeline.pooling import found_of
-
 
 def pool_text(report: Mapping[str, Any]) -> str:
     """The report of the pool stage -> lines for a terminal."""
@@ -25,9 +23,7 @@ def pool_text(report: Mapping[str, Any]) -> str:
             (one, *(f"{report['overlap'][one][other]:,}" for other in systems)) for one in systems])
     lines += [f"{system} (audit_only) would have given {row['candidates']:,} passages, of which the pool holds "
               f"{row['in_pool']:,}" for system, row in report["audit_only"].items()]
-    lines += [f"{system}: {found_of(told)}" for system, told in report["old_sets"].items()]
-    lines += [f"{system}: {count:,} results beyond their question's scope were left out"
-              for system, count in report["beyond_scope"].items()]
+    lines += report["notes"]
     if report["unlinked_chunks"]:
         lines.append(f"{report['unlinked_chunks']:,} returned ids are no chunk of the corpus and were left out")
     return "\n".join(lines)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from goldset.config import Config, DenseSystem, GoldSetSystem, HttpSystem, PythonSystem, QdrantSystem, RunSystem
 from goldset.errors import ExitCode, GoldsetError
 from goldset.pipeline.pooling import found_of, known_chunks, open_old_set
-from goldset.retrievers import KnownChunks, Retriever, build_retrievers
+from goldset.retrievers import KnownChunks, Retriever, build_retrievers, unanswered
 from goldset.retrievers.base import REPEATS
 from goldset.retrievers.scope import beyond_scope
 from goldset.store import Workspace
@@ -88,20 +88,16 @@ def check_system(name: str, config: Config, retriever: Retriever, questions: pa.
         unknown=len(strange), beyond_scope=int(beyond_scope(run, questions, known).sum()),
         scoped=sum(scope != "{}" for scope in questions.column("scope").to_pylist()),
         seconds_median=median(seconds) if seconds else None, seconds_max=max(seconds, default=None))
-    failure = next((detail for state, detail in zip(states, details, strict=True) if state == "failed"), None)
-    return replace(checked, notes=_notes(checked, strange, failure, details))
+    return replace(checked, notes=(*unanswered(status), *_notes(checked, strange, details)))
 
 
-def _notes(checked: Checked, strange: Sequence[str], failure: str | None,
-           details: Sequence[str | None]) -> tuple[str, ...]:
+def _notes(checked: Checked, strange: Sequence[str], details: Sequence[str | None]) -> tuple[str, ...]:
     """What somebody should look at before the rebuild."""
     from goldset.retrievers.runfile import DISAGREE
 
-    asked, odd = checked.asked, sum(DISAGREE in (detail or "") for detail in details)
+    odd = sum(DISAGREE in (detail or "") for detail in details)
     notes = [
-        (checked.failed, f"{checked.failed} of {asked} questions failed, the first with: {failure}"),
-        (checked.missing, f"{checked.missing} of {asked} questions are not in the run"),
-        (not checked.results, f"not one result for {asked} questions"),
+        (not checked.results, f"not one result for {checked.asked} questions"),
         (strange, f"{len(strange)} of {checked.results} ids are no chunk of this corpus, e.g. "
                   f"'{min(strange, default='')}'; they keep their ranks and cannot be pooled"),
         (checked.beyond_scope, f"{checked.beyond_scope} of {checked.results} results are beyond their question's "

@@ -21,12 +21,12 @@ from goldset.config import (
     RunSystem,
 )
 from goldset.errors import DataError
-from goldset.retrievers.base import Retriever
+from goldset.retrievers.base import Retriever, unanswered
 from goldset.retrievers.nearest import HNSW, IVF, Kind
 from goldset.retrievers.scope import KnownChunks, Scopes
 from goldset.schemas import empty
 
-__all__ = ["KnownChunks", "Retriever", "build_retrievers", "retrieve"]
+__all__ = ["KnownChunks", "Retriever", "build_retrievers", "retrieve", "unanswered"]
 
 _log = logging.getLogger(__name__)
 

@@ -115,6 +115,17 @@ def _noted(answer: Answer, count: int, what: str) -> Answer:
     return replace(answer, detail=f"{answer.detail}; {note}" if answer.detail else note)
 
 
+def unanswered(status: pa.Table) -> list[str]:
+    """Table run_status of one system -> what to say of the questions that it did not answer."""
+    states, details = status.column("status").to_pylist(), status.column("detail").to_pylist()
+    told = []
+    if failed := states.count("failed"):
+        told.append(f"{failed} of {len(states)} questions failed, the first with: {details[states.index('failed')]}")
+    if missing := states.count("missing"):
+        told.append(f"{missing} of {len(states)} questions are not in the run")
+    return told
+
+
 REPEATS = "stands twice in the list"
 """In the detail of a question whose list repeats a chunk."""
 

@@ -124,8 +124,8 @@ class DenseRetriever:
             return {"encoder": identity, "chunks": total, "notes": [f"{self.name}: nothing was searched"]}
         corpus = self._corpus
         place = " on ".join(str(identity[part]) for part in ("dtype", "device") if part in identity)
-        others = ", the others were known" if corpus.embedded < total else ""
-        notes = [f"{self.name}: {corpus.embedded:,} of {total:,} chunks embedded ({place}){others}"]
+        known = {0: ", all were known", total: ""}.get(corpus.embedded, ", the others were known")
+        notes = [f"{self.name}: {corpus.embedded:,} of {total:,} chunks embedded ({place}){known}"]
         if corpus.windowed:
             several = corpus.windows - total + corpus.windowed
             notes.append(f"{self.name}: {corpus.windowed:,} of {total:,} chunks exceed the encoder's window and were "
@@ -150,11 +150,13 @@ class DenseRetriever:
         corpus = self._corpus
         searchers = [searcher(None, shard) for shard in corpus.shards] if exactly else self._searchers
         best: list[Found] = [(np.empty(0, np.int64), np.empty(0))] * len(queries)
-        groups = [np.flatnonzero([one == scope for one in scopes]) for scope in sorted(set(scopes))]
+        groups: dict[str, list[int]] = {}
+        for number, scope in enumerate(scopes):
+            groups.setdefault(scope, []).append(number)
         with progress("searching vectors", len(queries) * len(searchers), quiet=self._quiet) as advance:
             for one, chunks in zip(searchers, corpus.slices, strict=True):
-                for group in groups:
-                    mask = self._scopes.visible(scopes[group[0]])
+                for scope, group in groups.items():
+                    mask = self._scopes.visible(scope)
                     visible = None if mask is None else mask[chunks]
                     for low in range(0, len(group), AT_A_TIME):
                         block = group[low : low + AT_A_TIME]

@@ -88,7 +88,7 @@ def main() -> int:
         reference = load_encoder(MODEL, dtype="float32", device="cpu", cache=Path(folder))
         auto = load_encoder(MODEL, dtype="auto", device="cpu", cache=Path(folder))
         library = sentence_transformers.SentenceTransformer(str(reference.folder), device="cpu")
-        tokens = sum(map(len, library.tokenizer(texts)["input_ids"])) / len(texts)
+        tokens = sum(map(len, library.tokenizer(texts, verbose=False)["input_ids"])) / len(texts)
         theirs = f"sentence-transformers {sentence_transformers.__version__}"
         tools: dict[str, Callable[[], object]] = {
             "goldset": ours("float32"), theirs: lambda: library.encode(texts, show_progress_bar=False),

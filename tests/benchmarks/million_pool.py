@@ -108,6 +108,14 @@ def stages(folder: Path) -> dict[str, dict[str, float]]:
     return {row["stage"]: {"seconds": row["seconds"], "gb": row["peak_memory_mb"] / 1000} for row in manifests}
 
 
+def rows_of(count: int, peak: float, seconds: float, by_stage: dict[str, dict[str, float]]) -> list[Row]:
+    """What was measured as rows."""
+    work = f"{count:,} chunks of 100 words, {DIMENSION}-d vectors: files to pool, {ASKED} questions"
+    parts = ", ".join(f"{stage} {row['seconds']:.0f} s and {row['gb']:.1f} GB" for stage, row in by_stage.items())
+    note = f"bm25, dense (exact, made-up vectors) and hybrid in one process; time and peak so far: {parts}"
+    return [Row(work, "GB of peak memory", peak, AtMost(8), note=note), Row(work, "s", seconds)]
+
+
 def main() -> int:
     """Measure and print; exit code 1 under ``--check`` above eight gigabytes."""
     options = arguments(__doc__, least=LEAST, unit="chunks").parse_args()
@@ -117,14 +125,7 @@ def main() -> int:
         peak, seconds, said = pooled(folder)
         by_stage = stages(folder)
     print(said, file=sys.stderr)
-    work = f"{options.n:,} chunks of 100 words, {DIMENSION}-d vectors: files to pool, {ASKED} questions"
-    parts = ", ".join(f"{stage} {row['seconds']:.0f} s and {row['gb']:.1f} GB" for stage, row in by_stage.items())
-    rows = [
-        Row(work, "GB of peak memory", peak, AtMost(8),
-            note=f"bm25, dense (exact, made-up vectors) and hybrid in one process; time and peak so far: {parts}"),
-        Row(work, "s", seconds),
-    ]
-    return finish(rows, options)
+    return finish(rows_of(options.n, peak, seconds, by_stage), options)
 
 
 if __name__ == "__main__":

@@ -152,7 +152,7 @@ def write(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 def table(rows: Sequence[Mapping[str, Any]]) -> str:
     """Rows as a Markdown table: what a terminal and the README show alike."""
-    head = ("work", "measure", "ours", "alternative", "ratio", "wanted", "")
+    head = ("work", "measure", "runs", "ours", "alternative", "ratio", "wanted", "")
     cells = [head, *(_cells(row) for row in rows)]
     widths = [max(len(line[i]) for line in cells) for i in range(len(head))]
     lines = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) + " |"
@@ -169,7 +169,8 @@ def _cells(row: Mapping[str, Any]) -> tuple[str, ...]:
         ("≥ " if kind == "at_least" else "≤ ") + f"{value:g}" + ("" if row["ratio"] is None else "×")
         for kind, value in row["wanted"].items())
     ratio = "–" if row["ratio"] is None else f"{_figure(row['ratio'])}×"
-    return (row["work"], row["measure"], _figure(row["ours"]), ", ".join(others) or "–", ratio, wanted,
+    runs = max((len(values) for values in row["measured"].values()), default=1)
+    return (row["work"], row["measure"], str(runs), _figure(row["ours"]), ", ".join(others) or "–", ratio, wanted,
             {True: "met", False: "missed", None: ""}[row["met"]])
 
 

@@ -36,11 +36,11 @@ def test_the_table_shows_bounds_and_notes_and_the_json_everything(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = [Row("search, 5 chunks", "s", 0.5, AtLeast(150), "other 1.0", 100.0, beside={"third": 0.012}, note="why"),
-            Row("open", "s", 2.5, AtMost(2), measured={"goldset": [2.5]})]
+            Row("open", "s", 2.5, AtMost(2), measured={"goldset": [2.5, 2.0, 3.0]})]
     lines = table([row.document() for row in rows]).splitlines()
     assert [cell.strip() for cell in lines[2].split("|")[1:-1]] == [
-        "search, 5 chunks", "s", "0.5", "other 1.0 100, third 0.012", "200×", "≥ 150×", "met"]
-    assert [cell.strip() for cell in lines[3].split("|")[1:-1]] == ["open", "s", "2.5", "–", "–", "≤ 2", "missed"]
+        "search, 5 chunks", "s", "1", "0.5", "other 1.0 100, third 0.012", "200×", "≥ 150×", "met"]
+    assert [cell.strip() for cell in lines[3].split("|")[1:-1]] == ["open", "s", "3", "2.5", "–", "–", "≤ 2", "missed"]
     assert lines[-1] == "* search, 5 chunks: why"
     options = arguments("", least=5, unit="chunks").parse_args(
         ["--n", "5", "--check", "--json", str(tmp_path / "a" / "rows.json")])

@@ -248,8 +248,9 @@ def test_the_plan_says_what_the_pool_holds(tmp_path: Path, goldset: Goldset) -> 
         "  bm25            16    1",
         "  old              1    1",
         "production (audit_only) would have given 4 passages, of which the pool holds 4",
-        "old: 1 of its 1 questions are in the sample; 1 of 2 gold passages of these are found in the corpus",
-        "production: 2 results beyond their question's scope were left out"]
+        "production: 2 results beyond their question's scope were left out",
+        "old: 1 of its 1 questions are in the sample; 1 of 2 gold passages of these are found in the corpus"]
+    assert f"  {lines[-1]}" in done.err.splitlines()  # the rebuild says so when it pools
     told = json.loads(goldset("plan", "-c", path, "--json").out)["pool"]
     assert told["audit_only"] == {"production": {"candidates": 4, "in_pool": 4}}
     assert told["systems"] == ["bm25", "old"]

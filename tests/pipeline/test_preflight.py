@@ -157,7 +157,25 @@ def test_a_rebuild_sends_questions_ahead(tmp_path: Path, service: Service) -> No
     assert CALLS == [3]
     service.answers = {text: list(TENANT) for text in [*ASKED, *(row["text"] for row in more)]}
     service.asked.clear()
-    artifacts = rebuild(load_config(path), until="retrieve", quiet=True)
+    del service.answers["ferry seat harbour"]
+    said: list[str] = []
+    artifacts = rebuild(load_config(path), until="retrieve", quiet=True, say=said.append)
     assert CALLS == [3, 3, 7]
+    # One of seven fails, which is a failure of that question: said, counted, and no empty list.
+    assert "  web: 1 of 7 questions failed, the first with: HTTP 500 (tried 1 times)" in said
+    assert artifacts.report("retrieve")["status"]["web"] == {"ok": 6, "failed": 1}
     assert len(service.asked) == 3 + 7
     assert len(artifacts.table("questions")) == len(IDS) + 4 == 7
+
+
+@pytest.mark.parametrize(("line", "again"), [
+    ("in_flight = 1\nper_second = 500\ntimeout = 9\nfailed_share = 0.5", False), ('version = "march"', True)])
+def test_a_service_is_asked_again_for_a_new_index_and_not_for_new_manners(
+        tmp_path: Path, service: Service, line: str, again: bool) -> None:
+    service.answers = {text: list(TENANT) for text in ASKED}
+    path = project(tmp_path, service.system + PRODUCTION)
+    rebuild(load_config(path), until="retrieve", quiet=True)
+    service.asked.clear()
+    path.write_text(path.read_text().replace("retries = 0", f"retries = 0\n{line}"))
+    rebuild(load_config(path), until="retrieve", quiet=True)
+    assert len(service.asked) == (6 if again else 0)

@@ -265,3 +265,32 @@ def test_a_shard_that_knows_too_few_chunks_sets_no_floor() -> None:
     encoder = Given(np.array([[1.0, 0.0]], np.float32), [nearer, np.repeat(near, 60, axis=0), far])
     run, _ = retriever(encoder, most=2).search(numbered(1), 3)
     assert run.column("chunk_id").to_pylist() == ["c0001", "c0002", "c0003"]
+
+
+def test_prompts_and_shards_of_the_configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Recording(HashingEncoder):
+        """Keeps what was put before the texts."""
+
+        def encode(self, texts: Sequence[str], *, prompt: str = "", quiet: bool = False) -> np.ndarray[Any, Any]:
+            prompts.append(prompt)
+            return super().encode(texts, prompt=prompt, quiet=quiet)
+
+    prompts: list[str] = []
+    asked: list[dict[str, Any]] = []
+    encoder = Recording()
+
+    def load(model: str, **how: Any) -> Recording:
+        asked.append(how)
+        return encoder
+
+    monkeypatch.setattr("goldset.encoder.load_encoder", load)
+    config = make_config(tmp_path, {"d": {
+        "kind": "dense", "family": "hash", "model": "any", "dtype": "auto", "device": "cpu", "query_prompt": "query: ",
+        "passage_prompt": "passage: "}})
+    config = config.model_copy(update={"pool": config.pool.model_copy(update={"shard_chunks": 2})})
+    built = build_retrievers(config=config, documents=documents_table(), chunks=chunks_table(), cache=tmp_path)["d"]
+    assert isinstance(built, DenseRetriever)
+    built.search(questions_table("reset the router"), 2)
+    assert sorted(prompts) == ["passage: ", "query: "]
+    assert asked == [{"dtype": "auto", "device": "cpu", "cache": tmp_path}]
+    assert built.report()["shards"] == 3  # six chunks, two at a time
