@@ -91,3 +91,19 @@ def test_an_unknown_zone_and_a_missing_file(tmp_path: Path) -> None:
 def test_the_environment_names_the_review_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GOLDSET_REVIEW_URL", "postgresql://u@h/db")
     assert load_config(_write(tmp_path, GOOD)).review_url == "postgresql://u@h/db"
+
+
+@pytest.mark.parametrize(("old", "new", "allowed"), [
+    ("[scoring]", '[review]\ndatabase = "postgresql://ada:hunter2@db/labels"\n[scoring]',
+     "environment variable GOLDSET_REVIEW_URL"),
+    ("[judge]", '[systems.shop]\nkind = "http"\nurl = "http://ada:hunter2@shop/?q={query}"\nids = "ids"\n[judge]',
+     'Authorization = "Basic $NAME"'),
+    ("[judge]", '[systems.shop]\nkind = "http"\nurl = "http://shop/?q={query}"\nids = "ids"\n'
+     'headers = {X-Api-Key = "hunter2"}\n[judge]', 'X-Api-Key = "$NAME"'),
+])
+def test_a_secret_in_the_file_is_refused_and_not_repeated(tmp_path: Path, old: str, new: str, allowed: str) -> None:
+    assert old in GOOD
+    with pytest.raises(ConfigError) as caught:
+        load_config(_write(tmp_path, GOOD.replace(old, new, 1)))
+    assert allowed in str(caught.value)
+    assert "hunter2" not in str(caught.value)

@@ -26,7 +26,7 @@ from goldset.config.judge import (
     ThresholdJudge,
 )
 from goldset.config.questions import LogSource, QuestionsConfig
-from goldset.config.section import Section
+from goldset.config.section import Section, refuse_password
 from goldset.config.systems import (
     BM25System,
     DenseSystem,
@@ -92,6 +92,11 @@ class ReviewConfig(Section):
     replay: Path | None = Field(None, description="recorded assessors, for demonstrations and tests")
     seconds_base: float = Field(6.0, description="seconds an item, before reading", ge=0)
     words_per_minute: float = Field(230.0, description="reading rate for the plan", gt=0)
+
+    @model_validator(mode="after")
+    def _no_password(self) -> ReviewConfig:
+        refuse_password(self.database, "give it in the environment variable GOLDSET_REVIEW_URL instead of database")
+        return self
 
 
 class ScoringConfig(Section):

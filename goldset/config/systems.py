@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from goldset.config.section import Section
+from goldset.config.section import Section, refuse_password, refuse_secrets
 from goldset.text import STEMMERS, STOP_WORDS, Tokenizer
 
 
@@ -123,6 +123,8 @@ class HttpSystem(Service):
     def _asks(self) -> HttpSystem:
         if "{query}" not in self.url and "{query}" not in repr(self.body):
             raise ValueError("neither url nor body holds {query}, so every question would get the same answer")
+        refuse_password(self.url, "send it as a header: Authorization = \"Basic $NAME\"")
+        refuse_secrets(self.headers)
         return self
 
 
