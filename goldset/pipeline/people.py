@@ -40,17 +40,13 @@ def store_of(config: Config, artifacts: Artifacts) -> ReviewStore:
 
 
 def open_review(config: Config, artifacts: Artifacts) -> dict[str, Any]:
-    """Put the queue before people, answer what earlier rebuilds know, and return the progress. Harmless if repeated.
-
-    ``carried`` in the progress counts the answers of earlier rebuilds that hold for this one.
-    """
+    """Put the queue before people, answer what earlier rebuilds know, and return the progress. Harmless if repeated."""
     store = store_of(config, artifacts)
     store.append_queue(artifacts.table("queue"))
     progress = grow(config, artifacts)
     store.set_passages(questions=artifacts.table("questions"), spans=artifacts.table("spans"),
                        documents=artifacts.table("documents"))
-    carried = store.labels().column("origin").to_pylist().count("carried")
-    return {**progress, "carried": carried}
+    return progress
 
 
 def grow(config: Config, artifacts: Artifacts) -> dict[str, Any]:

@@ -202,7 +202,7 @@ def test_people_are_asked_only_new_pairs(twice: Twice) -> None:
     # Two questions have left the window, two are new: the answers to the other ten are carried.
     kept = second.items() & first.items()
     assert {question for question, _ in kept} == {f"what does a {NAMES[number]} cost" for number in range(2, 12)}
-    assert second.progress["carried"] >= len(kept) > 0
+    assert second.progress["carried"]["items"] >= len(kept) > 0
     assert second.progress["items"] == second.progress["open"] + second.progress["answered"]
 
 
@@ -244,4 +244,4 @@ def test_a_third_rebuild_with_a_later_log_leaves_the_corpus_alone(twice: Twice, 
     assert lines[:2] == ["corpus: nothing changed, reused", "spans: nothing changed, reused"]
     assert "because log.jsonl changed" in lines[2]
     assert "setting review.rejection_min changed" in next(line for line in lines if line.startswith("queue: "))
-    assert "answers carried from earlier rebuilds; goldset review serve" in out
+    assert "carried from earlier rebuilds: " in out
