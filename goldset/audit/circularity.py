@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import bdtr
 
 from goldset.audit.context import Context, percent
 from goldset.audit.verdicts import LIMITS, finding
+from goldset.stats.compare import mcnemar
 from goldset.stats.intervals import clopper_lower, clopper_pearson, clopper_upper
-
-CUTS = (5, 10, 15, 20, 25, 30, 50, 100)
+from goldset.stats.pooling import CLIFF_RANKS as CUTS
+from goldset.stats.pooling import cliff_p
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,8 @@ class Cliff:
     after: int
 
     def p(self, ratio: float) -> float:
-        """P(Bin(b + c, ratio / (1 + ratio)) <= c): how rare so few are after the cut, uncorrected (STATISTICS 5)."""
-        total = self.before + self.after
-        return float(bdtr(self.after, total, ratio / (1 + ratio))) if total else 1.0
+        """How rare so few are after the cut, uncorrected."""
+        return cliff_p(self.before, self.after, ratio)
 
     def convicts(self, ratio: float) -> bool:
         """Whether the drop is too steep at ``ratio`` after Bonferroni over all cuts, tested or not."""
@@ -59,9 +58,10 @@ def steepest_cliff(ranks: pd.DataFrame, lengths: dict[str, int], cuts: Sequence[
     return min(found, key=lambda cliff: (cliff.p(LIMITS.cliff_convicts), cliff.cut), default=None)
 
 
-def mcnemar(b: int, c: int) -> float:
-    """Exact two-sided McNemar test of b against c discordant questions (STATISTICS 9)."""
-    return min(1.0, 2 * float(bdtr(min(b, c), b + c, 0.5))) if b + c else 1.0
+def asymmetry_p(b: int, c: int) -> float:
+    """Exact McNemar p of b against c discordant questions; 1 where none is: no sign of a side."""
+    p = mcnemar(b, c)
+    return 1.0 if p is None else p
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def circularity_word(evidence: Evidence) -> str:
         return "truncated"
     drop = evidence.cliff is not None and evidence.cliff.convicts(LIMITS.cliff_suspects)
     only_r, only_control = evidence.control or (0, 0)
-    one_sided = only_r > only_control and mcnemar(only_r, only_control) < LIMITS.alpha
+    one_sided = only_r > only_control and asymmetry_p(only_r, only_control) < LIMITS.alpha
     little = evidence.upper < LIMITS.outside and not evidence.shallow
     probed = evidence.probed
     if little and ((evidence.known_drop and one_sided) or (probed and probed.one_sided)):
@@ -189,7 +189,7 @@ class Circularity:
             rows.append(finding(
                 self.name, system, "asymmetry", n=only_r + only_control, measured=only_r - only_control,
                 message=f"First gold within the top {cut} of {system} but not of {name} in {only_r} questions, the "
-                        f"reverse in {only_control} (exact McNemar p {mcnemar(only_r, only_control):.3f}); a much "
+                        f"reverse in {only_control} (exact McNemar p {asymmetry_p(only_r, only_control):.3f}); a much "
                         "better system shows the same."))
         if evidence.probed and evidence.probed.outside:
             probed = evidence.probed
@@ -261,7 +261,7 @@ def _control(context: Context, system: str, cut: int) -> tuple[str, int, int] | 
         both = [q for q in mine.index if q in context.lengths(system) and q in context.lengths(other)]
         first, second = mine.loc[both] <= cut, theirs.loc[both] <= cut
         only_r, only_control = int((first & ~second).sum()), int((second & ~first).sum())
-        key = (mcnemar(only_r, only_control) if only_r >= only_control else 1.0, other, only_r, only_control)
+        key = (asymmetry_p(only_r, only_control) if only_r >= only_control else 1.0, other, only_r, only_control)
         best = key if best is None else min(best, key)
     return best[1:] if best else None
 
