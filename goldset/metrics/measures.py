@@ -288,7 +288,7 @@ def _traffic(scored: Slice, plain: Parts, traffic: Floats, unsettled: str | None
     questions, used = scored.cut.questions, scored.used
     weight = traffic[used]
     found = ratio(plain.num[used], plain.den[used], weight=weight, cluster=questions.cluster[used])
-    size = kish(np.bincount(questions.cluster[used], weight)) if weight.any() else 0.0
+    size = kish(np.bincount(questions.cluster[used], weight).astype(np.float64)) if weight.any() else 0.0
     reason = "no_gold" if not used.any() else unsettled or (
         "traffic_on_few_questions" if size < estimators.TRAFFIC_LEAST else None)
     exact = None
