@@ -13,8 +13,7 @@ from goldset.audit.context import Context, percent
 from goldset.audit.verdicts import LIMITS, finding
 from goldset.stats.compare import mcnemar
 from goldset.stats.intervals import clopper_lower, clopper_pearson, clopper_upper
-from goldset.stats.pooling import CLIFF_RANKS as CUTS
-from goldset.stats.pooling import cliff_p
+from goldset.stats.pooling import CLIFF_RANKS, cliff_p
 
 
 @dataclass(frozen=True)
@@ -31,7 +30,7 @@ class Cliff:
 
     def convicts(self, ratio: float) -> bool:
         """Whether the drop is too steep at ``ratio`` after Bonferroni over all cuts, tested or not."""
-        return len(CUTS) * self.p(ratio) < LIMITS.alpha
+        return len(CLIFF_RANKS) * self.p(ratio) < LIMITS.alpha
 
     @property
     def ratio(self) -> tuple[float, float]:
@@ -40,7 +39,7 @@ class Cliff:
         return low / (1 - low), float("inf") if high >= 1 else high / (1 - high)
 
 
-def steepest_cliff(ranks: pd.DataFrame, lengths: dict[str, int], cuts: Sequence[int] = CUTS) -> Cliff | None:
+def steepest_cliff(ranks: pd.DataFrame, lengths: dict[str, int], cuts: Sequence[int] = CLIFF_RANKS) -> Cliff | None:
     """Columns question_id, lenient (rank of each gold) -> the cut with the steepest drop; None if none can be seen.
 
     b counts questions with gold at ranks (K/2, K], c those with gold at (K, 2K]; only questions whose list reaches 2K
@@ -210,7 +209,7 @@ def _sentence(word: str, head: str, system: str, evidence: Evidence, cut: int) -
         upper = "without upper bound" if high == float("inf") else f"at most {high:.2f}"
         drop = (f"gold at ranks {before // 2 + 1}-{before} in {cliff.before} questions, at ranks {before + 1}-{after} "
                 f"in {cliff.after} (ratio {upper} with 95 % confidence, Bonferroni p "
-                f"{min(1.0, len(CUTS) * cliff.p(LIMITS.cliff_convicts)):.2g})")
+                f"{min(1.0, len(CLIFF_RANKS) * cliff.p(LIMITS.cliff_convicts)):.2g})")
     closing = {
         "truncated": f"the gold stops at rank {cliff.cut if cliff else 0} of {system}: {drop}",
         "circular": (f"{drop}, and an unrelated system disagrees one way: {system} chose this gold"

@@ -13,7 +13,6 @@ import pytest
 
 from goldset.audit import audit_set, decides
 from goldset.audit.circularity import (
-    CUTS,
     Circularity,
     Cliff,
     Evidence,
@@ -23,6 +22,7 @@ from goldset.audit.circularity import (
     steepest_cliff,
 )
 from goldset.formats.sets import LabelledSet
+from goldset.stats.pooling import CLIFF_RANKS
 
 MakeSet = Callable[..., LabelledSet]
 MakeRun = Callable[..., pa.Table]
@@ -209,4 +209,4 @@ def test_shuffled_rows_change_nothing(make_set: MakeSet, make_run: MakeRun) -> N
 
 
 def test_cuts_are_those_of_the_bonferroni_correction() -> None:
-    assert len(CUTS) == 8
+    assert len(CLIFF_RANKS) == 8
