@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import bdtr
 
 from goldset.audit.context import Context, percent
 from goldset.audit.neartwins import near_twins_outside
 from goldset.audit.verdicts import LIMITS, finding
+from goldset.stats.compare import mcnemar
 from goldset.stats.intervals import clopper_lower, clopper_pearson, clopper_upper
-
-CUTS = (5, 10, 15, 20, 25, 30, 50, 100)
+from goldset.stats.pooling import CLIFF_RANKS, cliff_p
 
 
 @dataclass(frozen=True)
@@ -27,13 +26,12 @@ class Cliff:
     after: int
 
     def p(self, ratio: float) -> float:
-        """P(Bin(b + c, ratio / (1 + ratio)) <= c): how rare so few are after the cut, uncorrected (STATISTICS 5)."""
-        total = self.before + self.after
-        return float(bdtr(self.after, total, ratio / (1 + ratio))) if total else 1.0
+        """How rare so few are after the cut, uncorrected."""
+        return cliff_p(self.before, self.after, ratio)
 
     def convicts(self, ratio: float) -> bool:
         """Whether the drop is too steep at ``ratio`` after Bonferroni over all cuts, tested or not."""
-        return len(CUTS) * self.p(ratio) < LIMITS.alpha
+        return len(CLIFF_RANKS) * self.p(ratio) < LIMITS.alpha
 
     @property
     def ratio(self) -> tuple[float, float]:
@@ -42,7 +40,7 @@ class Cliff:
         return low / (1 - low), float("inf") if high >= 1 else high / (1 - high)
 
 
-def steepest_cliff(ranks: pd.DataFrame, lengths: dict[str, int], cuts: Sequence[int] = CUTS) -> Cliff | None:
+def steepest_cliff(ranks: pd.DataFrame, lengths: dict[str, int], cuts: Sequence[int] = CLIFF_RANKS) -> Cliff | None:
     """Columns question_id, lenient (rank of each gold) -> the cut with the steepest drop; None if none can be seen.
 
     b counts questions with gold at ranks (K/2, K], c those with gold at (K, 2K]; only questions whose list reaches 2K
@@ -60,9 +58,10 @@ def steepest_cliff(ranks: pd.DataFrame, lengths: dict[str, int], cuts: Sequence[
     return min(found, key=lambda cliff: (cliff.p(LIMITS.cliff_convicts), cliff.cut), default=None)
 
 
-def mcnemar(b: int, c: int) -> float:
-    """Exact two-sided McNemar test of b against c discordant questions (STATISTICS 9)."""
-    return min(1.0, 2 * float(bdtr(min(b, c), b + c, 0.5))) if b + c else 1.0
+def asymmetry_p(b: int, c: int) -> float:
+    """Exact McNemar p of b against c discordant questions; 1 where none is: no sign of a side."""
+    p = mcnemar(b, c)
+    return 1.0 if p is None else p
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,7 @@ def circularity_word(evidence: Evidence) -> str:
         return "truncated"
     drop = evidence.cliff is not None and evidence.cliff.convicts(LIMITS.cliff_suspects)
     only_r, only_control = evidence.control or (0, 0)
-    one_sided = only_r > only_control and mcnemar(only_r, only_control) < LIMITS.alpha
+    one_sided = only_r > only_control and asymmetry_p(only_r, only_control) < LIMITS.alpha
     little = evidence.upper < LIMITS.outside and not evidence.shallow
     probed = evidence.probed
     if little and ((evidence.known_drop and one_sided) or (probed and probed.one_sided)):
@@ -190,7 +189,7 @@ class Circularity:
             rows.append(finding(
                 self.name, system, "asymmetry", n=only_r + only_control, measured=only_r - only_control,
                 message=f"First gold within the top {cut} of {system} but not of {name} in {only_r} questions, the "
-                        f"reverse in {only_control} (exact McNemar p {mcnemar(only_r, only_control):.3f}); a much "
+                        f"reverse in {only_control} (exact McNemar p {asymmetry_p(only_r, only_control):.3f}); a much "
                         "better system shows the same."))
         rows += near_twins_outside(context, system, table[table["lenient"] > depth], gold, depth)
         if evidence.probed and evidence.probed.outside:
@@ -212,7 +211,7 @@ def _sentence(word: str, head: str, system: str, evidence: Evidence, cut: int) -
         upper = "without upper bound" if high == float("inf") else f"at most {high:.2f}"
         drop = (f"gold at ranks {before // 2 + 1}-{before} in {cliff.before} questions, at ranks {before + 1}-{after} "
                 f"in {cliff.after} (ratio {upper} with 95 % confidence, Bonferroni p "
-                f"{min(1.0, len(CUTS) * cliff.p(LIMITS.cliff_convicts)):.2g})")
+                f"{min(1.0, len(CLIFF_RANKS) * cliff.p(LIMITS.cliff_convicts)):.2g})")
     closing = {
         "truncated": f"the gold stops at rank {cliff.cut if cliff else 0} of {system}: {drop}",
         "circular": (f"{drop}, and an unrelated system disagrees one way: {system} chose this gold"
@@ -263,7 +262,7 @@ def _control(context: Context, system: str, cut: int) -> tuple[str, int, int] | 
         both = [q for q in mine.index if q in context.lengths(system) and q in context.lengths(other)]
         first, second = mine.loc[both] <= cut, theirs.loc[both] <= cut
         only_r, only_control = int((first & ~second).sum()), int((second & ~first).sum())
-        key = (mcnemar(only_r, only_control) if only_r >= only_control else 1.0, other, only_r, only_control)
+        key = (asymmetry_p(only_r, only_control) if only_r >= only_control else 1.0, other, only_r, only_control)
         best = key if best is None else min(best, key)
     return best[1:] if best else None
 

@@ -14,7 +14,7 @@ from goldset.metrics.questions import Ints, Mask
 from goldset.metrics.reach import Ceiling, ceiling, reordered
 from goldset.metrics.results import NEVER, Results
 from goldset.stats import recall as estimators
-from goldset.stats.intervals import Estimate, Floats, Interval, clopper_upper, ratio
+from goldset.stats.intervals import Estimate, Floats, Interval, clopper_pearson, clopper_upper, kish, ratio
 from goldset.stats.recall import UNRELIABLE_BELOW, Finds, Parts
 
 CLIPPED = "; clipped to [0, 1]"
@@ -129,6 +129,8 @@ def measure_cut(cut: Cut, mask: Mask) -> Iterator[dict[str, Any]]:
     plain = estimators.macro_naive(got, gold)
     scored = Slice(cut, mask, mask & (gold > 0))
     yield scored.row("recall", plain, reason=unsettled, no_parts="no_gold")
+    if questions.traffic is not None:
+        yield _traffic(scored, plain, questions.traffic, unsettled)
     if results.two_readings:
         yield scored.row("recall_low", plain, no_parts="no_gold")
         yield scored.row("recall_high", estimators.macro_naive(cut.got_lenient, gold), no_parts="no_gold")
@@ -278,6 +280,27 @@ def _deep(cut: Cut, mask: Mask) -> dict[str, Any]:
     reason = "evidence_missing" if bool((cut.unsettled(np.ones(len(questions.deep), np.bool_)) & mask).any()) else None
     return measurement("recall_deep", cut.k, found, n=int(part.used.sum()), excluded=part.excluded(),
                         reason=reason if found.value is not None else "no_gold")
+
+
+def _traffic(scored: Slice, plain: Parts, traffic: Floats, unsettled: str | None) -> dict[str, Any]:
+    """Recall with each distinct question weighing as often as it was asked; null where few questions carry the weight.
+
+    Hájek's ratio sum f r / sum f (STATISTICS 3.4). The clusters' weights make Kish's effective size; it also replaces
+    their number where the interval is the exact one, since a hundred questions asked once hide behind one asked often.
+    """
+    questions, used = scored.cut.questions, scored.used
+    weight = traffic[used]
+    found = ratio(plain.num[used], plain.den[used], weight=weight, cluster=questions.cluster[used])
+    size = kish(np.bincount(questions.cluster[used], weight).astype(np.float64)) if weight.any() else 0.0
+    reason = "no_gold" if not used.any() else unsettled or (
+        "traffic_on_few_questions" if size < estimators.TRAFFIC_LEAST else None)
+    exact = None
+    if reason is None and found.value is not None and found.n_eff is None:
+        units = int(size)
+        exact = clopper_pearson(round(found.value * units), units)
+    row = measurement("recall_traffic", scored.cut.k, found, n=int(used.sum()), reason=reason, interval=exact,
+                      method=f"{found.method}, Kish n_eff {size:.1f}", excluded=scored.excluded())
+    return {**row, "weighting": "traffic"}
 
 
 def _facets(cut: Cut) -> Parts | None:

@@ -69,6 +69,13 @@ class Questions:
         return np.array(self._column("draws", 1), np.float64)
 
     @cached_property
+    def traffic(self) -> Floats | None:
+        """How often each question was asked, where distinct questions were drawn and so count once each; else None."""
+        if self.labelled.manifest.get("unit") != "distinct":
+            return None
+        return np.array(self._column("traffic_weight", 0.0), np.float64)
+
+    @cached_property
     def cluster(self) -> Ints:
         """Number of the near-duplicate cluster, the unit of variance; a question without one is its own."""
         names = self._column("cluster_id", None)

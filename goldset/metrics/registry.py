@@ -35,6 +35,8 @@ _ALL = (
     Measure("recall_deep", "recall_micro with the weighted finds of the deep probe among the gold: what stands below "
             "the pool's depth and in the first results of a system outside it, and nothing beyond",
             "Horvitz and Thompson (1952), as a ratio"),
+    Measure("recall_traffic", "sum of f x delivered / gold over sum of f, f = how often a question was asked; only "
+            "where distinct questions were drawn", "Hájek (1971), a ratio"),
     Measure("recall_floor", "mean over labelled questions of delivered / gold, questions without gold count 0",
             "lower bound where 'not found' may mean 'not there'"),
     Measure("recall_capped", "mean over questions with gold of delivered / min(gold, k)", "attainable share at k"),
@@ -61,6 +63,7 @@ REASONS: dict[str, str] = {
     "no_rejection_sample": "nobody sampled what the judge rejected, so there is nothing to correct by",
     "no_deep_probe": "nobody looked below the pool: 'goldset deepen' draws a deep probe for people to read",
     "deep_probe_unread": "people have not read the deep probe, or not all of its strata",
+    "traffic_on_few_questions": "weighted by how often they were asked, the questions count as fewer than 30 (Kish)",
     "texts_missing": "which chunks were judged needs the set's chunks and spans",
 }
 """Why a value is null."""

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 # Nobody knows the judge's share of yes before it has judged: the plan shows both ends of what pools have had.
 YES_LOW, YES_HIGH = 0.05, 0.2
 PROFILES = ("basic", "careful")
+EXCLUDE = (0.1, 0.05)
+"""Miss rates of the judge for which the plan says how many rejections people must read."""
 _PROMPT_WORDS, _TOKENS_A_WORD = 400, 1.35
 _NOT_MEASURED = {"no_labels": "nobody has read on the page yet", "too_few": "too few readings to fit a rate",
                  "no_slope": "longer passages were not read longer"}
@@ -55,6 +57,7 @@ def plan_cost(config: Config, artifacts: Artifacts, *, measured: bool = False) -
     rate = fitted if measured else written
     return {"questions": len(artifacts.table("questions")), "pairs": len(pairs), "words": total,
             "calls": len(pairs) * votes, "tokens": sent, "money": money, "yes_low": YES_LOW, "yes_high": YES_HIGH,
+            "rejections": rejections_read(config, len(pairs), len(artifacts.table("questions"))),
             **rate, "rate": "measured" if measured else "configured", **_hours(config, len(pairs), total, rate),
             "measured": page}
 
@@ -72,10 +75,32 @@ def _hours(config: Config, pairs: int, words: int, rate: Mapping[str, float]) ->
     return {"full_hours": reading_hours(pairs, words, **rate), "profiles": profiles}
 
 
+def rejections_read(config: Config, pairs: int, questions: int) -> dict[str, Any]:
+    """What reading a sample of the rejections can exclude, at best: if none of those read answers (STATISTICS 2.2).
+
+    At the low end of the judge's share of yes, where most is rejected, and with one known answer a question: nobody
+    knows the gold before it is read, and more of it makes the same number missed a smaller rate.
+    """
+    from goldset.stats.missed import false_negative_rate, missed_interval, most_missed, sample_to_exclude
+
+    rejected = pairs - round(pairs * YES_LOW)
+    read = _read(rejected, config)
+    most = round(missed_interval(0, read, rejected).high)
+    return {"rejected": rejected, "read": read, "most_missed": most,
+            "miss_rate": false_negative_rate(most, questions),
+            "to_exclude": [{"miss_rate": rate, "read": sample_to_exclude(rejected, most_missed(questions, rate))}
+                           for rate in EXCLUDE]}
+
+
+def _read(rejected: int, config: Config) -> int:
+    """Rejections of the sample."""
+    return min(rejected, max(config.review.rejection_min, round(rejected * config.review.rejection_share)))
+
+
 def _items(pairs: int, yes_share: float, profile: str, config: Config) -> int:
     yes = round(pairs * yes_share)
     rejected = pairs - yes
-    read = min(rejected, max(config.review.rejection_min, round(rejected * config.review.rejection_share)))
+    read = _read(rejected, config)
     if profile == "basic":
         return round((yes + read) * (1 + config.review.second_share))
     return round(2 * yes + read * (1 + config.review.second_share) + 0.1 * (rejected - read))
@@ -130,7 +155,19 @@ def plan_text(cost: Mapping[str, Any]) -> str:
         pauses = f", {page['pauses']:,} pauses left out" if page["pauses"] else ""
         lines.append(f"measured: {_rate(page)} ({page['n']:,} readings on the page{pauses})"
                      + ("" if cost["rate"] == "measured" else "; --measured plans with it"))
-    return "\n".join(lines)
+    return "\n".join([*lines, *_excluded(cost)])
+
+
+def _excluded(cost: Mapping[str, Any]) -> list[str]:
+    """What the sample of rejections can exclude, and what more would take."""
+    found = cost["rejections"]
+    if found["read"] == found["rejected"]:
+        return [f"rejections: all {found['rejected']:,} are read, so what the judge misses is known"]
+    needed = " and ".join(f"{row['miss_rate']:.0%} takes {row['read']:,}" for row in found["to_exclude"])
+    return [f"rejections: if none of the {found['read']:,} read of {found['rejected']:,} answers, up to "
+            f"{found['most_missed']:,} may still do (95 %):",
+            f"  a miss rate of {found['miss_rate']:.0%} of the judge, at one answer a question; to exclude {needed}",
+            "  ([review] rejection_share, rejection_min)"]
 
 
 def _rate(told: Mapping[str, Any]) -> str:

@@ -17,7 +17,10 @@ from goldset.pipeline.curves import Beside, Section, interval, number
 
 # What a terminal shows; --json has every measure of the registry.
 SHOWN = ("recall", "recall_low", "recall_high", "recall_ties_low", "recall_ties_high", "recall_ceiling",
-         "recall_micro", "recall_deep", "recall_macro_ht", "recall_floor", "hit", "unjudged", "answerable")
+         "recall_traffic", "recall_micro", "recall_deep", "recall_macro_ht", "recall_floor", "hit", "unjudged",
+         "answerable")
+ALWAYS = ("recall", "recall_traffic")
+"""Shown with their reason where they are null: a refused claim must be seen to be refused."""
 UNJUDGED_MOST = 0.1
 """Share of served chunks that nobody judged above which recall is only what is known of them."""
 
@@ -31,8 +34,9 @@ How recall is counted:
    and is null where they differ.
 3. A question without known gold is excluded and counted; recall_floor counts it as 0. A question with gold for which
    the system returned nothing counts 0 and is counted apart.
-4. A question counts as often as it was drawn from the log. Intervals are 95 %, with near-duplicate questions as the
-   unit of variance; they never have zero width at 0 or 1.
+4. A question counts as often as it was drawn from the log. Where distinct questions were drawn, each counts once, and
+   recall_traffic weighs it by how often it was asked; it is null where by that weight fewer than 30 questions count.
+   Intervals are 95 %, with near-duplicate questions as the unit of variance; they never have zero width at 0 or 1.
 5. Equal scores keep the order that was served. Where they straddle the cut, recall_ties_low and recall_ties_high say
    what recall would be had they fallen against and for the gold. recall_ceiling says what recall cannot exceed where
    gold is not in the corpus or questions are not in the run.
@@ -55,12 +59,12 @@ def cautions(labelled: LabelledSet) -> list[str]:
 
 
 def main_measures(measurements: pa.Table) -> pa.Table:
-    """What a terminal shows: SHOWN, without what the set cannot give; ``recall`` always, and alone of slices."""
+    """What a terminal shows: SHOWN, without what the set cannot give; ALWAYS even so, and ``recall`` alone of slices."""
     of_all = pc.equal(measurements.column("slice"), "all")
     wanted = pc.if_else(of_all, pc.is_in(measurements.column("measure"), pa.array(SHOWN)),
                         pc.equal(measurements.column("measure"), "recall"))
     shown = measurements.filter(wanted)
-    return shown.filter(pc.or_(pc.is_valid(shown.column("value")), pc.equal(shown.column("measure"), "recall")))
+    return shown.filter(pc.or_(pc.is_valid(shown.column("value")), pc.is_in(shown.column("measure"), pa.array(ALWAYS))))
 
 
 def warnings(measurements: pa.Table, offer: str = "") -> list[str]:

@@ -57,15 +57,6 @@ def missed_interval(x: int, n: int, total: int, *, level: float = LEVEL) -> Inte
     return Interval(float(low), float(high))
 
 
-def missed_se(x: int, n: int, total: int) -> float | None:
-    """Standard error of the estimate x total / n from a simple random sample; None where nothing was drawn."""
-    if n == 0:
-        return None
-    share = n / total
-    missed = x / share
-    return math.sqrt(missed * (1 - share) / share)
-
-
 def false_negative_rate(missed: float, gold: int) -> float | None:
     """Share of the relevant pairs that the judge rejected; None where there is no relevant pair."""
     return missed / (gold + missed) if gold + missed > 0 else None
@@ -133,8 +124,3 @@ def sample_to_exclude(total: int, most: int, *, level: float = LEVEL) -> int:
 def most_missed(gold: int, target: float) -> int:
     """Largest number of missed pairs under which the judge's miss rate stays at or below ``target``."""
     return math.floor(target * gold / (1 - target) + 1e-9)
-
-
-def first_look(total: int, *, gold: int, target: float, share: float = 0.1, least: int = 300) -> int:
-    """Rejections to read at first: the largest of a share, a minimum and what the target asks for; all if fewer."""
-    return min(total, max(math.ceil(share * total), least, sample_to_exclude(total, most_missed(gold, target))))

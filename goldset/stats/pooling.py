@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from scipy import special
 
 CLIFF_RANKS = (5, 10, 15, 20, 25, 30, 50, 100)
+"""Ranks at which a drop is looked for; Bonferroni is over all of them."""
 
 
 def chapman(first: int, second: int, both: int) -> float:
@@ -38,30 +37,3 @@ def cliff_p(inside: int, beyond: int, rho: float) -> float:
     if inside + beyond == 0:
         return 1.0
     return float(special.bdtr(beyond, inside + beyond, rho / (1 + rho)))
-
-
-@dataclass(frozen=True)
-class Cliff:
-    """The sharpest drop of gold along one system's ranks; ``p`` is corrected for the ranks that were tried."""
-
-    rank: int
-    inside: int
-    beyond: int
-    p: float
-
-
-def cliff(ranks: list[set[int]], *, rho: float, at: tuple[int, ...] = CLIFF_RANKS) -> Cliff | None:
-    """Gold ranks of each question (build-time list, deep enough to see 2K) -> the sharpest drop, or None without gold.
-
-    For K in ``at``: b = questions with gold at a rank in (K/2, K], c = in (K, 2K]; Bonferroni over ``at``.
-    """
-    best: Cliff | None = None
-    for rank in at:
-        inside = sum(any(rank / 2 < r <= rank for r in each) for each in ranks)
-        beyond = sum(any(rank < r <= 2 * rank for r in each) for each in ranks)
-        if inside + beyond == 0:
-            continue
-        found = Cliff(rank, inside, beyond, min(1.0, len(at) * cliff_p(inside, beyond, rho)))
-        if best is None or found.p < best.p:
-            best = found
-    return best

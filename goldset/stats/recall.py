@@ -16,6 +16,9 @@ from goldset.stats.intervals import Estimate, Floats, Interval
 UNRELIABLE_BELOW = 0.8
 """Completeness below which the linearised macro estimate over-corrects."""
 
+TRAFFIC_LEAST = 30.0
+"""Kish's effective number of questions below which a sample of distinct questions says nothing of the traffic."""
+
 
 @dataclass(frozen=True)
 class Finds:

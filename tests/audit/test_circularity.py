@@ -13,16 +13,16 @@ import pytest
 
 from goldset.audit import audit_set, decides
 from goldset.audit.circularity import (
-    CUTS,
     Circularity,
     Cliff,
     Evidence,
     Probed,
+    asymmetry_p,
     circularity_word,
-    mcnemar,
     steepest_cliff,
 )
 from goldset.formats.sets import LabelledSet
+from goldset.stats.pooling import CLIFF_RANKS
 
 MakeSet = Callable[..., LabelledSet]
 MakeRun = Callable[..., pa.Table]
@@ -62,8 +62,8 @@ def test_cliff_needs_23_or_13_questions_when_nothing_follows() -> None:
 
 # STATISTICS 13, oracle 22; 2 x .5^6 = .031 (STATISTICS 5, c = 0 with b = 6).
 @pytest.mark.parametrize(("b", "c", "p"), [(12, 4, 0.076813), (0, 6, 0.031250), (0, 0, 1.0), (3, 3, 1.0)])
-def test_mcnemar(b: int, c: int, p: float) -> None:
-    assert mcnemar(b, c) == pytest.approx(p, abs=1e-6)
+def test_asymmetry_p(b: int, c: int, p: float) -> None:
+    assert asymmetry_p(b, c) == pytest.approx(p, abs=1e-6)
 
 
 def test_a_list_that_ends_cannot_show_a_cliff() -> None:
@@ -73,6 +73,17 @@ def test_a_list_that_ends_cannot_show_a_cliff() -> None:
     assert cliff is None or cliff.cut == 5
     cliff = steepest_cliff(ranks, dict.fromkeys(ranks["question_id"], 20))
     assert cliff == Cliff(10, 30, 0)
+
+
+def test_the_cliff_is_at_the_rank_where_the_gold_ends_and_pays_for_looking() -> None:
+    # Gold at ranks 3 and 7 of 30 questions, at 9 of ten more: ranks 6-10 hold some of all 40, ranks 11-20 none; .8^40.
+    ranks = pd.DataFrame([(f"q{i}", float(rank)) for i in range(40) for rank in ((3, 7) if i < 30 else (9,))],
+                         columns=["question_id", "lenient"])
+    cliff = steepest_cliff(ranks, dict.fromkeys(ranks["question_id"], 200))
+    assert cliff == Cliff(10, 40, 0)
+    assert cliff.p(0.25) == pytest.approx(0.8**40)
+    assert [Cliff(10, b, 0).convicts(0.25) for b in (40, 22)] == [True, False]
+    assert steepest_cliff(ranks[:0], {}) is None
 
 
 @pytest.mark.parametrize(("evidence", "word"), [
@@ -198,7 +209,7 @@ def test_shuffled_rows_change_nothing(make_set: MakeSet, make_run: MakeRun) -> N
 
 
 def test_cuts_are_those_of_the_bonferroni_correction() -> None:
-    assert len(CUTS) == 8
+    assert len(CLIFF_RANKS) == 8
 
 
 def test_near_twins_of_gold_outside_are_looked_for_inside(make_set: MakeSet, make_run: MakeRun) -> None:

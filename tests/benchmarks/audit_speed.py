@@ -1,4 +1,4 @@
-"""Time and peak memory of ``goldset audit`` as a whole process, on a made-up BEIR folder with a run.
+"""Time of ``goldset --help``, time and peak memory of ``goldset audit``, as whole processes; a made-up BEIR folder.
 
     python tests/benchmarks/audit_speed.py            200 questions over 10,000 passages: under 3 s
     python tests/benchmarks/audit_speed.py --large    10,000 over 100,000: under 60 s and 2 GB
@@ -6,10 +6,8 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -18,9 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parents[2]
-SIZES = {False: (200, 10_000, 3.0), True: (10_000, 100_000, 60.0)}
-MEMORY, DEPTH, WORDS = 2 << 30, 100, 120
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from tests.benchmarks.rows import REPEATS, ROOT, AtMost, Row, arguments, finish
+
+SMALL, LARGE = (200, 10_000, 3.0), (10_000, 100_000, 60.0)
+MEMORY, DEPTH, WORDS = 2048, 100, 120
 
 
 def write(folder: Path, questions: int, passages: int) -> None:
@@ -47,37 +48,36 @@ def write(folder: Path, questions: int, passages: int) -> None:
                 run.write(f"q{i} Q0 d{chunk} {rank} {DEPTH - rank} a\n")
 
 
-def measure(folder: Path) -> tuple[float, int]:
-    """(seconds, peak bytes) of one audit in a process of its own."""
-    command = [sys.executable, "-m", "goldset", "audit", str(folder), "--run", f"a={folder / 'a.run'}",
-               "--eval-k", "20", "--serving-k", "5"]
+def measure(*arguments: str) -> tuple[float, float]:
+    """(seconds, peak MB) of one command in a process of its own."""
     began = time.perf_counter()
-    child = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    child = subprocess.Popen([sys.executable, "-m", "goldset", *arguments], cwd=ROOT, stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode not in (0, 1, 6):
-        raise SystemExit(f"the audit ended with {child.returncode}")
-    return time.perf_counter() - began, usage.ru_maxrss * 1024
+        raise SystemExit(f"goldset {arguments[0]} ended with {child.returncode}")
+    return time.perf_counter() - began, usage.ru_maxrss / 1024
 
 
 def main() -> int:
-    """Print the times; exit code 1 where a bound is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--large", action="store_true")
-    parser.add_argument("--repeat", type=int, default=0, help="default: 5, or 1 with --large")
+    """Measure, print, write."""
+    parser = arguments(__doc__, least=SMALL[0], unit="questions")
+    parser.add_argument("--large", action="store_true", help=f"{LARGE[0]:,} questions, once")
     options = parser.parse_args()
-    questions, passages, bound = SIZES[options.large]
-    repeat = options.repeat or (1 if options.large else 5)
+    questions, passages, bound = LARGE if options.large else (options.n, *SMALL[1:])
+    started = [measure("--help")[0] for _ in range(REPEATS)]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "set"
         write(folder, questions, passages)
-        found = [measure(folder) for _ in range(repeat)]
-    times, peak = sorted(seconds for seconds, _ in found), max(size for _, size in found)
-    median = statistics.median(times)
-    print(f"goldset audit, {questions:,} questions over {passages:,} passages, {repeat} runs: best {times[0]:.2f} s, "
-          f"median {median:.2f} s, bound {bound:.0f} s; peak {peak / (1 << 20):.0f} MiB, "
-          f"bound {MEMORY >> 20} MiB")
-    return int(median > bound or peak > MEMORY)
+        found = [measure("audit", str(folder), "--run", f"a={folder / 'a.run'}", "--eval-k", "20", "--serving-k", "5")
+                 for _ in range(1 if options.large else REPEATS)]
+    work = f"goldset audit, {questions:,} questions over {passages:,} passages"
+    return finish([
+        Row.of_times("goldset --help", "seconds", {"goldset": started}, wanted=AtMost(0.3)),
+        Row.of_times(work, "seconds", {"goldset": [seconds for seconds, _ in found]}, wanted=AtMost(bound)),
+        Row(work, "MB at the peak", max(size for _, size in found), wanted=AtMost(MEMORY)),
+    ], options)
 
 
 if __name__ == "__main__":

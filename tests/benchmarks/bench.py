@@ -1,4 +1,4 @@
-"""The table of speeds: every row of DESIGN section 7 that concerns search, ours beside the alternative. `make bench`.
+"""The table of speeds: rows of DESIGN section 7, ours beside the alternative where there is one. `make bench`.
 
 Each benchmark runs in a process of its own, says N, and refuses a smaller one. The rows go to stdout, progress to
 stderr, and everything that was measured to ``workspace/bench.json`` (``--json FILE``). ``--only NAME`` measures some
@@ -30,6 +30,8 @@ BENCHMARKS: dict[str, list[str]] = {
     "dense": ["dense_speed.py"],
     "embed": ["embed_speed.py", "--repeats", "3"],
     "million": ["million_pool.py"],
+    "audit": ["audit_speed.py"],
+    "review": ["review_speed.py"],
 }
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from goldset.config import load_config
 from goldset.pipeline import rebuild, store_of
-from goldset.pipeline.plan import plan_cost, plan_text
+from goldset.pipeline.plan import plan_cost, plan_text, rejections_read
 from tests.cli.conftest import Goldset, goldset
 from tests.pipeline import golden
 from tests.pipeline.conftest import Harbour
@@ -52,6 +52,25 @@ def test_both_profiles_by_hand(harbour: Harbour) -> None:
     assert items == {"basic": (12, 18), "careful": (13, 19)}
     assert cost["full_hours"] == pytest.approx(19 * 6 / 3600 + total / 230 / 60)
     assert cost["profiles"]["basic"]["hours_low"] == pytest.approx(12 / 19 * cost["full_hours"])
+
+
+def test_what_a_clean_sample_of_rejections_excludes(harbour: Harbour) -> None:
+    # 5 of 18 rejections read, none answers: C(10, 5)/C(18, 5) = 252/8568 = .029 with 8 missed, C(9, 5) gives .015: 8.
+    cost = plan_cost(harbour.config, harbour.artifacts)
+    found = cost["rejections"]
+    assert (found["rejected"], found["read"], found["most_missed"]) == (18, 5, 8)
+    assert found["miss_rate"] == pytest.approx(8 / (8 + cost["questions"]))
+    assert ("rejections: if none of the 5 read of 18 answers, up to 8 may still do (95 %):"
+            in plan_text(cost).splitlines())
+    # 7,021 pairs, 351 of them yes: 667 of 6,670 are read, oracles 11 and 15: 34, and 749 or 1,455 to exclude.
+    review = harbour.config.review.model_copy(update={"rejection_share": 0.1, "rejection_min": 300})
+    config = harbour.config.model_copy(update={"review": review})
+    assert rejections_read(config, 7021, 270) == {
+        "rejected": 6670, "read": 667, "most_missed": 34, "miss_rate": pytest.approx(34 / 304),
+        "to_exclude": [{"miss_rate": 0.1, "read": 749}, {"miss_rate": 0.05, "read": 1455}]}
+    whole = rejections_read(config, 100, 10)
+    assert (whole["read"], whole["most_missed"], whole["miss_rate"]) == (95, 0, 0.0)
+    assert "rejections: all 95 are read, so what the judge misses is known" in plan_text(cost | {"rejections": whole})
 
 
 def test_the_rates_of_the_configuration_count(copy: Path) -> None:

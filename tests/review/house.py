@@ -58,6 +58,21 @@ class House:
         return rows
 
 
+def long_queue(make: Any, folder: Path, *, questions: int, each: int = 40) -> ReviewStore:
+    """A store of ``questions`` questions with ``each`` passages to read, 1 character apart."""
+    docs = make.documents(d=TEXT)
+    spans = make.spans(docs, [("d", i, i + 40) for i in range(each)])
+    ids = spans.column("span_id").to_pylist()
+    asked = make.questions(*(f"question {n}" for n in range(questions)))
+    store = ReviewStore(f"sqlite:///{folder / f'{questions}.sqlite'}")
+    store.append_queue(from_rows("queue", [
+        {"item_id": f"i{n}-{s}", "question_id": q, "span_id": span, "campaign": "rebuild", "wave": 1,
+         "reason": "positive", "stratum": "positive", "stratum_size": questions * each, "u": 0.5, "order": each * n + s}
+        for n, q in enumerate(asked.column("question_id").to_pylist()) for s, span in enumerate(ids)]))
+    store.set_passages(questions=asked, spans=spans, documents=docs)
+    return store
+
+
 def body(item: dict[str, Any], answer: str, key: str = "key-00000001", sentences: Any = ()) -> dict[str, Any]:
     text = item["passage"]["text"].encode("utf-16-le")
     chosen = [item["passage"]["sentences"][i] for i in sentences]

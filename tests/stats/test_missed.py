@@ -11,9 +11,7 @@ from scipy.stats import hypergeom
 from goldset.stats.missed import (
     false_negative_rate,
     fay_feuer,
-    first_look,
     missed_interval,
-    missed_se,
     most_missed,
     sample_to_exclude,
     split_prior,
@@ -47,12 +45,6 @@ def test_false_negative_rate() -> None:
     assert false_negative_rate(low, 270) == pytest.approx(0.010989, abs=1e-6)
     assert false_negative_rate(high, 270) == pytest.approx(0.203540, abs=1e-6)
     assert false_negative_rate(0, 0) is None
-
-
-def test_standard_error_of_a_simple_sample() -> None:
-    # sqrt(21 x 0.9 / 0.1) = 13.748
-    assert missed_se(21, 100, 1000) == pytest.approx(np.sqrt(210 * 9), abs=1e-9)
-    assert missed_se(0, 0, 10) is None
 
 
 @pytest.mark.parametrize(
@@ -90,8 +82,6 @@ def test_sample_sizes() -> None:
     assert sample_to_exclude(6670, 30) == 749
     assert sample_to_exclude(6670, 14) == 1455
     assert [most_missed(270, rate) for rate in (0.2, 0.1, 0.05)] == [67, 30, 14]
-    assert first_look(6670, gold=270, target=0.2) == 667  # 10 % is more than the 353 that U = 67 asks for
-    assert first_look(250, gold=270, target=0.2) == 250
 
 
 def test_coverage_of_the_exact_interval() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from goldset.stats.curves import k_star
-from goldset.stats.pooling import boundary_lincoln_petersen, chapman, cliff, cliff_p
+from goldset.stats.pooling import boundary_lincoln_petersen, chapman, cliff_p
 
 
 def test_chapman() -> None:
@@ -24,15 +24,6 @@ def test_boundary() -> None:
 )
 def test_cliff_p(inside: int, beyond: int, rho: float, p: float) -> None:
     assert cliff_p(inside, beyond, rho) == pytest.approx(p, abs=1e-6)
-
-
-def test_cliff_finds_the_rank_and_pays_for_looking() -> None:
-    truncated = [{7, 3}] * 30 + [{9}] * 10  # gold in (5, 10] for 40 questions, none beyond
-    found = cliff(truncated, rho=0.25)
-    assert found is not None
-    assert (found.rank, found.inside, found.beyond) == (10, 40, 0)
-    assert found.p == pytest.approx(8 * 0.8**40)
-    assert cliff([set()], rho=0.25) is None
 
 
 CURVE = {1: 0.42, 3: 0.61, 5: 0.70, 8: 0.76, 10: 0.79, 20: 0.88, 50: 0.94}
