@@ -178,7 +178,7 @@ def text_sha256(text: str) -> str:
 
 
 def unit_hash(*parts: Any) -> float:
-    """A permanent random number in [0, 1): 53 bits of the hash of the parts (STATISTICS 0)."""
+    """A permanent random number in [0, 1): 53 bits of the hash of the parts (METHODS 0)."""
     return (int(content_hash(*parts)[:16], 16) >> 11) / (1 << 53)
 
 

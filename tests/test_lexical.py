@@ -204,7 +204,7 @@ def test_only_visible_rows_are_returned() -> None:
 
 
 def test_statistics_of_the_leakage_audit() -> None:
-    # STATISTICS 13, row 25: N = 1000, df 10 and 500, average length, k1 1.2, b .75.
+    # METHODS 13, 25: N = 1000, df 10 and 500, average length, k1 1.2, b .75.
     filler = [f"f{i}" for i in range(1000)]
     corpus = [(["rare"] if i < 10 else [filler[i]]) + (["half"] if i % 2 else ["other"]) for i in range(1000)]
     ids = [f"d{i:04d}" for i in range(1000)]

@@ -95,3 +95,10 @@ def test_whoever_asks_how_recall_is_counted_is_told_where_the_formulas_stand() -
     assert str(resource("goldset/METHODS.md")) in explain()
     assert resource("goldset/METHODS.md").read_text(encoding="utf-8") == TEXT
     assert "[goldset/METHODS.md](goldset/METHODS.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_nothing_cites_a_paper_that_the_checkout_does_not_have() -> None:
+    for name in _files():
+        text = (ROOT / name).read_text(encoding="utf-8")
+        found = re.search(r"\bSTATISTICS\b|\b(?:DESIGN|STACK|STYLE) \d|\bCASES C\d", text)
+        assert found is None, f"{name}: {found}"

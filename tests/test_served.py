@@ -91,7 +91,7 @@ DOC = {"d": prose(300)}
 
 
 def test_gold_survives_a_new_chunking() -> None:
-    # C21. Gold span [100,200), evidence [100,160). v1: chunks of 100, the right one at rank 2.
+    # Gold span [100,200), evidence [100,160). v1: chunks of 100, the right one at rank 2.
     # v2: chunks of 70 every 50 under new ids: [100,170) at rank 3 holds all of it; [50,120) at rank 1 only [100,120).
     v1 = chunks_of(DOC, ("d", 0, 100), ("d", 100, 200), ("d", 200, 300))
     v2 = chunks_of(DOC, *(("d", start, start + 70) for start in (0, 50, 100, 150, 200)), prefix="v2-")
@@ -106,7 +106,7 @@ def test_gold_survives_a_new_chunking() -> None:
 
 
 def test_either_of_two_overlapping_chunks_delivers_one_fact_once() -> None:
-    # C22. Chunks [0,100) and [80,180), evidence [84,98): both hold it whole.
+    # Chunks [0,100) and [80,180), evidence [84,98): both hold it whole.
     text = {"d": prose(80) + "abc " + "x" * 13 + ". " + prose(81)}
     chunks = chunks_of(text, ("d", 0, 100), ("d", 80, 180))
     spans = spans_of(text, chunks)
@@ -215,7 +215,7 @@ def test_sets_without_chunks_match_by_id() -> None:
     gold = gold_of(("q1", "7", []), ("q1", "07", []), ("q2", "7", []))
     found = served(gold=gold, run=run_of(q1=["07", "x", "7"]), spans=None, links=None, chunks=None)
     assert ranks(found) == [(3, 3, 3, "id"), (1, 1, 1, "id"), (None, None, None, "id")]
-    # C15: an id that equals the question's is nothing special.
+    # An id that equals the question's is nothing special.
     assert ranks(
         served(gold=gold_of(("7", "7", [])), run=run_of(**{"7": ["7"]}), spans=None, links=None, chunks=None)
     ) == [(1, 1, 1, "id")]

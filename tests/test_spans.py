@@ -78,7 +78,7 @@ def test_sentences_end_at_marks_line_ends_rows_and_headings() -> None:
 
 
 def test_offsets_count_code_points_of_the_text_as_stored() -> None:
-    # C24: an astral character is one code point; "\r\n" stays two; a combining accent is one more than the composed.
+    # An astral character is one code point; "\r\n" stays two; a combining accent is one more than the composed.
     assert sentences("\U0001f4a9 reset the router") == [(0, 18)]
     assert "\U0001f4a9 reset the router"[2:7] == "reset"
     assert sentences("a\r\nb\r\nfee") == [(0, 1), (3, 4), (6, 9)]
@@ -145,7 +145,7 @@ def test_disjoint_chunks_are_their_own_spans() -> None:
 
 
 def test_an_overlap_is_cut_at_the_sentence_nearest_its_middle() -> None:
-    # C22. Sentences [0,83) [84,98) [99,180); overlap [80,100), middle 90: starts at 84 (6 away) and 99 (9 away).
+    # Sentences [0,83) [84,98) [99,180); overlap [80,100), middle 90: starts at 84 (6 away) and 99 (9 away).
     assert ranges_of(prose(83, 14, 81), (0, 100), (80, 180)) == [(0, 84), (84, 180)]
     # Sentences [0,94) [95,105) [106,180): only 95 lies in the overlap; [95,105) is whole in the second chunk.
     assert ranges_of(prose(94, 10, 74), (0, 100), (80, 180)) == [(0, 95), (95, 180)]

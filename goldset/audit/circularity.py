@@ -1,4 +1,4 @@
-"""Circularity: did the audited system choose its own truth? Always relative to one system (STATISTICS 5)."""
+"""Circularity: did the audited system choose its own truth? Always relative to one system (METHODS 5)."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ class Evidence:
 
 
 def circularity_word(evidence: Evidence) -> str:
-    """Evidence -> STATISTICS' word.
+    """Evidence -> the word of the table in METHODS 5.
 
     The cliff at ratio .25 convicts alone. ``circular`` needs next to nothing outside, and either the same drop at a k
     that was known in advance with the control asymmetry, or a probe that found relevant passages outside the cut which

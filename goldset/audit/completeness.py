@@ -1,4 +1,4 @@
-"""Completeness: does the gold stop at the first passage somebody found? (STATISTICS 8, 2)."""
+"""Completeness: does the gold stop at the first passage somebody found? (METHODS 8, 2)."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _missed(context: Context, graded: bool) -> list[dict[str, Any]]:
     estimate, (low, high) = _total_missed(strata)
     below = context.labelled.from_deep_probe
     held = len(context.labelled.gold) - (0 if below is None else below.true_count)
-    confirmed = held - found  # G of STATISTICS 2; what the sample found is in the set as well
+    confirmed = held - found  # G of METHODS 2; what the sample found is in the set as well
     if not confirmed + low:
         return []
     complete, lower, upper = (min(1.0, held / (confirmed + missed)) for missed in (estimate, high, low))

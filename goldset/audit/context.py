@@ -318,7 +318,7 @@ class Context:
     def recalls(self, system: str, k: int) -> pd.DataFrame:
         """question_id -> delivered (gold within the first k), count (gold), known (readings agree), by question_id.
 
-        Over confirmed gold, as ``recall`` is (STATISTICS 3.1): finds from the sample of rejections stand for more
+        Over confirmed gold, as ``recall`` is (METHODS 3.1): finds from the sample of rejections stand for more
         than themselves and enter the weighted measures only.
         """
         frame = self.delivered(system)[(self.gold_table.column("weight").to_numpy() == 1.0)]

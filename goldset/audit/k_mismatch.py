@@ -1,4 +1,4 @@
-"""k mismatch: is recall quoted at the k that reaches the reader? (STATISTICS 7)."""
+"""k mismatch: is recall quoted at the k that reaches the reader? (METHODS 7)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _few(context: Context) -> list[int]:
 
 
 def _observed(context: Context) -> list[dict[str, Any]]:
-    """What reached readers against what is said to (CASES C19)."""
+    """What reached readers against what is said to."""
     seen, said, most = context.observed, context.configured_k, context.observed_k
     if not seen or most is None:
         return []
@@ -137,7 +137,7 @@ def _verdict(context: Context, system: str | None, subject: str, word: str, eval
 
 def _losses(context: Context, system: str | None, eval_k: int | None, retrieve_k: int | None,
             serving_k: int | None) -> list[dict[str, Any]]:
-    """The gap in two parts, where the list before reranking is given too (STATISTICS 7).
+    """The gap in two parts, where the list before reranking is given too (METHODS 7).
 
     What is lost by retrieving k_r instead of the quoted k_e, and what reranking and the cut to the served k lose of
     what was retrieved.

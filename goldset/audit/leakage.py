@@ -1,4 +1,4 @@
-"""Lexical leakage: was the question written from its gold passage? (STATISTICS 6)."""
+"""Lexical leakage: was the question written from its gold passage? (METHODS 6)."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ class Overlap:
 
 
 def coverage(idf: Mapping[str, float], passage: set[str]) -> float | None:
-    """Share of a question's idf that its gold holds; ``idf`` maps its known distinct terms (STATISTICS 6, idfcov)."""
+    """Share of a question's idf that its gold holds; ``idf`` maps its known distinct terms (METHODS 6, idfcov)."""
     total = sum(idf.values())
     return sum(value for term, value in idf.items() if term in passage) / total if total else None
 
 
 def norm(idf: Mapping[str, float], passage: Sequence[str], average_length: float) -> float | None:
-    """BM25 of a passage over the attainable maximum (k1 + 1) sum idf, k1 = 1.2, b = .75 (STATISTICS 6)."""
+    """BM25 of a passage over the attainable maximum (k1 + 1) sum idf, k1 = 1.2, b = .75 (METHODS 6)."""
     total = sum(idf.values())
     if not total:
         return None
@@ -182,7 +182,7 @@ def _texts(context: Context) -> list[str]:
 
 def _against_reference(context: Context, values: list[Overlap], logs: list[Overlap],
                        known: list[Overlap]) -> dict[str, Any]:
-    """The one word against real questions whose gold people found, the best reference (STATISTICS 6)."""
+    """The one word against real questions whose gold people found, the best reference (METHODS 6)."""
     assert context.reference is not None, "known comes from it"
     name = context.reference.label
     covered, theirs = (sum(row.idfcov is not None for row in side) for side in (values, known))

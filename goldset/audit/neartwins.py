@@ -1,4 +1,4 @@
-"""Does the share of gold outside a system's results hang on near twins that the set keeps apart? (STATISTICS 5)."""
+"""Does the share of gold outside a system's results hang on near twins that the set keeps apart? (METHODS 5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hole probe: random unlabelled results of unrelated systems, read by people (STATISTICS 8)."""
+"""The hole probe: random unlabelled results of unrelated systems, read by people (METHODS 8)."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def sift(drawn: Sequence[Drawn], verdicts: Mapping[Pair, bool | None],
     """Drawn pairs with a judge's verdicts -> the same, saying which of them people are asked.
 
     All that the judge passed or left without a verdict, and of its rejections a tenth, at least 30 or all
-    (STATISTICS 8), by a random number of their own. Who was ``asked`` before stays asked, and the sample then reaches
+    (METHODS 8), by a random number of their own. Who was ``asked`` before stays asked, and the sample then reaches
     as far, so that it is a random one still.
     """
     judged = [replace(row, judged=verdicts.get(row.pair)) for row in drawn]
@@ -206,7 +206,7 @@ def weighted(probe: Probe) -> pd.DataFrame:
 
 
 def _bounds(finds: pd.DataFrame, total: float, decided: pd.DataFrame) -> tuple[float, float]:
-    """Completeness from the clustered Fay-Feuer interval of the missing gold, which verdicts rest on (STATISTICS 8)."""
+    """Completeness from the clustered Fay-Feuer interval of the missing gold, which verdicts rest on (METHODS 8)."""
     codes = pd.factorize(finds["question_id"])[0].astype(np.float64)
     missing: Interval = fay_feuer(finds["weight"].to_numpy(dtype=np.float64),
                                   largest=float(decided["weight"].max()) if len(decided) else 1.0, clusters=codes)
@@ -219,7 +219,7 @@ def _word(low: float, high: float) -> str:
 
 def _interval(context: Context, gold: pd.Series[Any], extra: pd.Series[Any],
               finds: pd.DataFrame) -> tuple[float, float] | None:
-    """The shorter interval that is shown: linearised with Wilson's n_eff; None below five finds (STATISTICS 8)."""
+    """The shorter interval that is shown: linearised with Wilson's n_eff; None below five finds (METHODS 8)."""
     found = context.ratio(gold.astype(float), gold + extra).interval if len(finds) >= FEW else None
     return None if found is None else (found.low, found.high)
 
@@ -250,7 +250,7 @@ def _remedy(probe: Probe, finds: pd.DataFrame, total: float, decided: pd.DataFra
 
 
 def _recall(context: Context, finds: pd.DataFrame) -> list[dict[str, Any]]:
-    """Recall of the served (else first) system with the missing gold in it, gold over gold (STATISTICS 3.1)."""
+    """Recall of the served (else first) system with the missing gold in it, gold over gold (METHODS 3.1)."""
     name = context.served_system if context.served_system in context.runs else next(iter(context.runs), None)
     if name is None or context.corpus is None:
         return []

@@ -1,4 +1,4 @@
-"""Do the people who labelled the set agree, and are their second labels their own? (STATISTICS 10)."""
+"""Do the people who labelled the set agree, and are their second labels their own? (METHODS 10)."""
 
 from __future__ import annotations
 

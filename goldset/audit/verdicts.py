@@ -1,4 +1,4 @@
-"""The one table from STATISTICS' words to pass, warn, fail, insufficient, and every threshold the audit uses.
+"""The one table from the checks' words to pass, warn, fail, insufficient, and every threshold the audit uses.
 
 A word is what a check found (``truncated``, ``leak``, ``one_gold`` …); it becomes the ``reason`` of a finding, and the
 verdict follows from the table alone. ``shown`` words carry a number for people and decide nothing: they pass.
@@ -19,7 +19,7 @@ def _limit(value: float, doc: str) -> Any:
 
 @dataclass(frozen=True)
 class Limits:
-    """Thresholds and minimum sample sizes; conventions where their text says so (STATISTICS 5 to 8)."""
+    """Thresholds and minimum sample sizes; conventions where their text says so (METHODS 5 to 8)."""
 
     stale_fail: float = _limit(0.05, "share of gold that does not resolve above which the set fails")
     oversized_words: int = _limit(1000, "words above which a gold passage is oversized (a convention)")

@@ -20,7 +20,7 @@ class GoldTables:
     sampling: dict[str, Any]
     read_in_full: list[str]
     merged: int = 0
-    """Gold that is the evidence of another one over again (C22: overlap by half or more)."""
+    """Gold that is the evidence of another one over again (overlap by half or more)."""
 
 
 def build_gold(*, decisions: pa.Table, probabilities: pa.Table, queue: pa.Table, spans: pa.Table,
@@ -104,7 +104,7 @@ def _settled(decisions: pa.Table) -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def _sampling(queue: pa.Table, decisions: pa.Table, known: Known | None) -> dict[str, Any]:
-    """Rejections in the pool, how many people read, and what they found: what STATISTICS 2 needs."""
+    """Rejections in the pool, how many people read, and what they found: what METHODS 2 needs."""
     campaign = queue.column("campaign")[0].as_py() if len(queue) else "rebuild"
     strata = strata_counts(queue, decisions, campaign=campaign, known=known)
     return {"strata": strata, "rejections": sum(row["size"] for row in strata),

@@ -35,7 +35,7 @@ def judge_card(*, verdicts: pa.Table, decisions: pa.Table, probabilities: pa.Tab
     """verdicts, decisions, probabilities, candidates -> judge card, JSON-able.
 
     People read a sample that was drawn by verdict, so the numbers of the pool are weighted back with the inverse of
-    the inclusion probabilities and the judge's pass share (STATISTICS 1); those of the sample stand beside them.
+    the inclusion probabilities and the judge's pass share (METHODS 1); those of the sample stand beside them.
     Clustering by question divides the counts behind the intervals by the design effect. What cannot be told is null
     with a reason.
 

@@ -24,7 +24,7 @@ def compare_versions(old: LabelledSet, new: LabelledSet, run_a: pa.Table, run_b:
 
     Each recall is that of its own version, as ``score`` has it. A question in both versions is one unit with both its
     results, so their covariance makes the difference as narrow as a paired one; a question in one is unpaired
-    (STATISTICS 9). Near-duplicates in either version are one unit.
+    (METHODS 9). Near-duplicates in either version are one unit.
 
     Returns:
         JSON-able dict: systems, versions, k, n_a, n_b, n_both (questions with gold), recall_a, recall_b, difference,

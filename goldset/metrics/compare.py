@@ -24,7 +24,7 @@ _UNLIKE = 1.25
 
 def compare(labelled: LabelledSet, run_a: pa.Table, run_b: pa.Table, k: int, *, names: tuple[str, str] = ("A", "B"),
             seed: int = 0, words: bool = True, chunks: Mapping[str, pa.Table] | None = None) -> dict[str, Any]:
-    """Labelled set, run A, run B, k -> the paired difference of recall@k, B minus A (STATISTICS 9).
+    """Labelled set, run A, run B, k -> the paired difference of recall@k, B minus A (METHODS 9).
 
     Over questions with confirmed gold whose recall is known in both. A question counts as often as it was drawn; the
     near-duplicate cluster is the unit of resampling and of the sign flips. ``words`` reads the texts, where there are
@@ -133,7 +133,7 @@ def _warnings(words: list[float | None]) -> list[str]:
 
 
 def power(*, sd: float, n: int) -> dict[str, float | int]:
-    """Standard deviation of the paired difference, questions -> what a comparison can see (STATISTICS 9).
+    """Standard deviation of the paired difference, questions -> what a comparison can see (METHODS 9).
 
     Returns:
         sd, n, detectable (difference seen with 80 % power), half_width (of its 95 % interval).

@@ -1,4 +1,4 @@
-"""Hours of reading: what a rebuild asks of people (STATISTICS 11)."""
+"""Hours of reading: what a rebuild asks of people (METHODS 11)."""
 
 from __future__ import annotations
 

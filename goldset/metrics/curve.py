@@ -72,7 +72,7 @@ class Curve:
 
 def loss_split(labelled: LabelledSet, name: str, served: pa.Table, retrieved: pa.Table, *, served_k: int,
                retrieved_k: int, evaluated_k: int | None = None, seed: int = 0) -> list[dict[str, Any]]:
-    """A system's reranked list and the list it was made from -> what each step loses (STATISTICS 7).
+    """A system's reranked list and the list it was made from -> what each step loses (METHODS 7).
 
     Retrieval loss: R(evaluated k) - R(retrieved k), both of the retrieved list. Cut loss: R(retrieved k) of the
     retrieved list - R(served k) of the served one. Paired over the questions that both lists decide.

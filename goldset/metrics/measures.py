@@ -285,7 +285,7 @@ def _deep(cut: Cut, mask: Mask) -> dict[str, Any]:
 def _traffic(scored: Slice, plain: Parts, traffic: Floats, unsettled: str | None) -> dict[str, Any]:
     """Recall with each distinct question weighing as often as it was asked; null where few questions carry the weight.
 
-    Hájek's ratio sum f r / sum f (STATISTICS 3.4). The clusters' weights make Kish's effective size; it also replaces
+    Hájek's ratio sum f r / sum f (METHODS 3.4). The clusters' weights make Kish's effective size; it also replaces
     their number where the interval is the exact one, since a hundred questions asked once hide behind one asked often.
     """
     questions, used = scored.cut.questions, scored.used

@@ -1,4 +1,4 @@
-"""Gold and the ranks of the pool's systems -> about how many relevant passages lie outside the pool (STATISTICS 4)."""
+"""Gold and the ranks of the pool's systems -> about how many relevant passages lie outside the pool (METHODS 4)."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def score(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, ks: Sequence[i
     The list is cut first, then mapped to gold; ranks decide. A question counts as often as it was drawn; the
     near-duplicate cluster is the unit of variance. A question with gold and without results counts 0 and is counted.
     ``recall`` is over confirmed gold; finds from the sample of rejections enter ``recall_micro`` and
-    ``recall_macro_ht`` by weight (STATISTICS 3).
+    ``recall_macro_ht`` by weight (METHODS 3).
 
     Args:
         labelled: any set; texts are read only where the measure needs them.

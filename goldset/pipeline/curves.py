@@ -85,7 +85,7 @@ def write_plot(labelled: LabelledSet, runs: Mapping[str, pa.Table], path: Path, 
 
 def headline_section(labelled: LabelledSet, runs: Mapping[str, pa.Table], headline: float, *,
                      chunks: pa.Table | None = None) -> Section:
-    """The k at which a headline figure is true of each system, with its interval (STATISTICS 7)."""
+    """The k at which a headline figure is true of each system, with its interval (METHODS 7)."""
     from goldset.metrics import curves
 
     rows, lines = [], []

@@ -2,7 +2,7 @@
 
 Two draws, each with its chance kept: ``each`` pairs of a question's window, and, of what the judge rejects among them,
 the share of rejections that the project reads. What the judge takes for an answer, and what it gives no verdict on,
-people read whole. Their answers enter a version by weight and are counted in ``recall_deep`` (STATISTICS 4).
+people read whole. Their answers enter a version by weight and are counted in ``recall_deep`` (METHODS 4).
 """
 
 from __future__ import annotations

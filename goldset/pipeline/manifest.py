@@ -77,7 +77,7 @@ def judge_card(config: Config, artifacts: Artifacts, *, queue: pa.Table, labels:
 
 
 def agreement_of(queue: pa.Table, labels: pa.Table) -> dict[str, Any]:
-    """Two people on the same pairs, before adjudication (STATISTICS 10)."""
+    """Two people on the same pairs, before adjudication (METHODS 10)."""
     from goldset.review import paired_labels
     from goldset.stats.agreement import two_raters
 

@@ -1,4 +1,4 @@
-"""What a rebuild would cost, before any of it is spent (STATISTICS 11)."""
+"""What a rebuild would cost, before any of it is spent (METHODS 11)."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def _hours(config: Config, pairs: int, words: int, rate: Mapping[str, float]) ->
 
 
 def rejections_read(config: Config, pairs: int, questions: int) -> dict[str, Any]:
-    """What reading a sample of the rejections can exclude, at best: if none of those read answers (STATISTICS 2.2).
+    """What reading a sample of the rejections can exclude, at best: if none of those read answers (METHODS 2.2).
 
     At the low end of the judge's share of yes, where most is rejected, and with one known answer a question: nobody
     knows the gold before it is read, and more of it makes the same number missed a smaller rate.

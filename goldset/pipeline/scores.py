@@ -59,7 +59,7 @@ def cautions(labelled: LabelledSet) -> list[str]:
 
 
 def main_measures(measurements: pa.Table) -> pa.Table:
-    """What a terminal shows: SHOWN, without what the set cannot give; ALWAYS even so, and ``recall`` alone of slices."""
+    """What a terminal shows: SHOWN, without what the set cannot give; ALWAYS even so; of slices ``recall`` alone."""
     of_all = pc.equal(measurements.column("slice"), "all")
     wanted = pc.if_else(of_all, pc.is_in(measurements.column("measure"), pa.array(SHOWN)),
                         pc.equal(measurements.column("measure"), "recall"))

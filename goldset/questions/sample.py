@@ -69,7 +69,7 @@ def sample_questions(
     An event is dropped for the first reason that holds, in the order of ``REASONS``; every event stands in exactly
     one row of ``drops`` (``kept`` = drawn). ``frame`` limits the sample to these question_ids.
 
-    ``unit = "events"`` (STATISTICS 3.4): each event has a permanent random number, the ``size`` smallest are drawn,
+    ``unit = "events"`` (METHODS 3.4): each event has a permanent random number, the ``size`` smallest are drawn,
     ``draws`` and ``traffic_weight`` count a question's drawn events, ``inclusion_prob`` is n/N of events.
     ``unit = "distinct"``: the same over distinct questions, ``draws`` 1, ``traffic_weight`` = times asked.
     In both a share ``rotate`` of the n is drawn from the rest by numbers that change with the end of the window.

@@ -2,7 +2,7 @@
 
 What is read in full (judge positives, pairs without a verdict) and what is sampled (the judge's rejections) is decided
 here, the same way for the first wave and for every later one: ``wanted_pairs`` says which pairs must be asked, and a
-wave appends those that the queue lacks. Samples are permanent random numbers (STATISTICS 0), so they nest: a larger
+wave appends those that the queue lacks. Samples are permanent random numbers (METHODS 0), so they nest: a larger
 sample contains the smaller one, and another question changes no number.
 """
 
@@ -25,7 +25,7 @@ from .history import Pair
 
 PRIMARY = ("positive", "rejection", "no_verdict", "no_gold", "carried_check", "probe", "calibration", "hole",
            "deep")
-TOP_SHARE = 0.2  # of a question's rejections, by the judge's score (STATISTICS 2.3)
+TOP_SHARE = 0.2  # of a question's rejections, by the judge's score (METHODS 2.3)
 
 
 @dataclass(frozen=True)

@@ -96,7 +96,7 @@ def paired_labels(*, queue: pa.Table, labels: pa.Table) -> pd.DataFrame:
 
     Columns: question_id, span_id, reason (of the first item), stratum, stratum_size, assessor_a, assessor_b,
     relevant_a, relevant_b (True, False, or None for can't tell). a answered the first item, b the second one; answers
-    to adjudication items do not appear (STATISTICS 10: agreement uses the originals).
+    to adjudication items do not appear (METHODS 10: agreement uses the originals).
     """
     items: dict[Pair, dict[str, Mapping[str, Any]]] = {}
     for row in queue.to_pylist():

@@ -60,7 +60,7 @@ def _over(part: float, whole: float) -> float | None:
 
 
 def agreement(tp: float, fp: float, fn: float, tn: float) -> Agreement:
-    """Numbers of a table of counts or of shares. Source: Cohen (1960), Gwet (2008), STATISTICS 1 and 10."""
+    """Numbers of a table of counts or of shares. Source: Cohen (1960), Gwet (2008), METHODS 1 and 10."""
     total = tp + fp + fn + tn
     agree = _over(tp + tn, total)
     p_e = kappa = ac1 = None
@@ -109,7 +109,7 @@ def pass_rate_se(counts: Counts, pass_share: float, judged: int | None = None) -
 
 
 def pass_rate_mover(counts: Counts, pass_share: float) -> Interval | None:
-    """Closed-form interval of the weighted true pass rate: MOVER with Wilson per verdict (STATISTICS 1)."""
+    """Closed-form interval of the weighted true pass rate: MOVER with Wilson per verdict (METHODS 1)."""
     passed, failed = counts.tp + counts.fp, counts.fn + counts.tn
     if passed == 0 or failed == 0:
         return None
@@ -119,7 +119,7 @@ def pass_rate_mover(counts: Counts, pass_share: float) -> Interval | None:
 
 def weighted_intervals(counts: Counts, pass_share: float, *, judged: int | None = None, design_effect: float = 1.0,
                        seed: int = 0, draws: int = DRAWS, level: float = LEVEL) -> dict[str, Interval]:
-    """Name of each weighted number -> its interval, all from one seeded Jeffreys Monte Carlo (STATISTICS 1).
+    """Name of each weighted number -> its interval, all from one seeded Jeffreys Monte Carlo (METHODS 1).
 
     PPV ~ Beta(tp + .5, fp + .5), FOR ~ Beta(fn + .5, tn + .5), Q fixed, or Beta where ``judged`` items are a sample.
 
@@ -145,7 +145,7 @@ def weighted_intervals(counts: Counts, pass_share: float, *, judged: int | None 
 
 
 def sample_intervals(counts: Counts, *, seed: int = 0, draws: int = DRAWS, level: float = LEVEL) -> dict[str, Interval]:
-    """Name of each in-sample number -> its interval: Dirichlet(1/2) Monte Carlo on the four cells (STATISTICS 10)."""
+    """Name of each in-sample number -> its interval: Dirichlet(1/2) Monte Carlo on the four cells (METHODS 10)."""
     if sum(counts) == 0:
         return {}
     cells = np.random.default_rng(seed).dirichlet(np.array(counts) + 0.5, draws)
@@ -201,7 +201,7 @@ def rogan_gladen(pass_share: float, sensitivity: float, specificity: float) -> t
     """(true rate, clipped) of a run with judge-pass share Q from weighted sensitivity and specificity.
 
     p = (Q + spec - 1) / (sens + spec - 1). None where sens + spec - 1 < 0.3: such a judge cannot carry a correction.
-    Source: Rogan and Gladen (1978). Sensitivity and specificity must be the weighted ones (STATISTICS 1).
+    Source: Rogan and Gladen (1978). Sensitivity and specificity must be the weighted ones (METHODS 1).
     """
     informedness = sensitivity + specificity - 1
     if informedness < 0.3:

@@ -1,4 +1,4 @@
-"""Paired comparisons: sign flips, bootstrap, McNemar, and what a sample can detect (STATISTICS 9)."""
+"""Paired comparisons: sign flips, bootstrap, McNemar, and what a sample can detect (METHODS 9)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recall as a curve over k: the k at which a headline is true (STATISTICS 7)."""
+"""Recall as a curve over k: the k at which a headline is true (METHODS 7)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def k_star(curve: Mapping[int, float], headline: float) -> KStar:
 
 
 def k_star_ends(num: Floats, den: Floats, headline: float, *, seed: int = 0, draws: int = 1000) -> tuple[KStar, KStar]:
-    """95 % ends of k* from the bootstrapped curve (STATISTICS 7): units are drawn, the curve is made again each time.
+    """95 % ends of k* from the bootstrapped curve (METHODS 7): units are drawn, the curve is made again each time.
 
     Args:
         num: units by k (k = 1, 2, …): numerator of recall at each k.

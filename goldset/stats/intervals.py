@@ -111,7 +111,7 @@ def t_interval(mean: float, se: float, n: int, *, level: float = LEVEL) -> Inter
 
 
 def mover(shares: Floats, weights: Floats, counts: Floats, *, level: float = LEVEL) -> Interval | None:
-    """Interval for a weighted sum of independent shares, from a Wilson interval each (STATISTICS 1).
+    """Interval for a weighted sum of independent shares, from a Wilson interval each (METHODS 1).
 
     Source: method of variance estimates recovery, Zou and Donner (2008). None if a stratum has no unit.
     """
@@ -189,7 +189,7 @@ class Estimate:
 
 def ratio(num: Floats, den: Floats, *, weight: Floats | None = None, cluster: npt.NDArray[np.int64] | None = None,
           extra_variance: float = 0.0, level: float = LEVEL) -> Estimate:
-    """Sum num / sum den over questions, with the linearised variance turned into a Wilson interval (STATISTICS 3.2).
+    """Sum num / sum den over questions, with the linearised variance turned into a Wilson interval (METHODS 3.2).
 
     theta = sum num / sum den; u = num - theta den, summed within clusters; V = n/(n-1) sum u^2 / (sum den)^2;
     n_eff = theta (1 - theta) / V (z/t)^2; interval = Wilson(theta, n_eff). At theta 0 or 1, or where V is 0,
@@ -247,7 +247,7 @@ def _estimate(raw: float, units: int, square: float, total: float, moments: Mome
 
 
 def kish(weights: Floats) -> float:
-    """Effective number of questions under unequal weights: (sum f)^2 / sum f^2 (STATISTICS 3.4)."""
+    """Effective number of questions under unequal weights: (sum f)^2 / sum f^2 (METHODS 3.4)."""
     return float(weights.sum() ** 2 / np.dot(weights, weights))
 
 

@@ -1,4 +1,4 @@
-"""Gold that the judge rejected: how much there is, from a sample of the rejections (STATISTICS 2)."""
+"""Gold that the judge rejected: how much there is, from a sample of the rejections (METHODS 2)."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def stratified_total(sizes: Floats, drawn: Floats, found: Floats) -> float | Non
 
 def split_prior(sizes: Floats, drawn: Floats, found: Floats, *, seed: int = 0, draws: int = 20_000,
                 level: float = LEVEL) -> Interval | None:
-    """Interval for the missed pairs of a stratified sample, by seeded Monte Carlo (STATISTICS 2.3).
+    """Interval for the missed pairs of a stratified sample, by seeded Monte Carlo (METHODS 2.3).
 
     sum over strata of size x Beta(found + c, drawn - found + c), c = 0.5 drawn / all drawn: one Jeffreys half-event
     split over the strata. None where nothing was drawn.
@@ -115,7 +115,7 @@ def split_prior(sizes: Floats, drawn: Floats, found: Floats, *, seed: int = 0, d
 
 
 def sample_to_exclude(total: int, most: int, *, level: float = LEVEL) -> int:
-    """Rejections to read so that, if none is relevant, at most ``most`` can be missed (STATISTICS 2.2)."""
+    """Rejections to read so that, if none is relevant, at most ``most`` can be missed (METHODS 2.2)."""
     tail = (1 - level) / 2
     needed: int = math.ceil(total * (1 - float(tail ** (1 / (most + 1)))))
     return min(total, needed)

@@ -1,4 +1,4 @@
-"""What lies outside a pool, and whether gold was cut at a rank (STATISTICS 4 and 5)."""
+"""What lies outside a pool, and whether gold was cut at a rank (METHODS 4 and 5)."""
 
 from __future__ import annotations
 

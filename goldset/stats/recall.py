@@ -1,4 +1,4 @@
-"""Estimators of recall from confirmed gold and from gold found in a sample of the rejections (STATISTICS 3.1, 3.2).
+"""Estimators of recall from confirmed gold and from gold found in a sample of the rejections (METHODS 3.1, 3.2).
 
 G: confirmed gold of each question; A: those of them that were delivered. A find is a relevant pair from the sample of
 rejections: number of its question, weight 1 / inclusion probability, and x = 1 where it was delivered.
@@ -97,7 +97,7 @@ def completeness(gold: Floats, finds: Finds) -> float | None:
 
 def unseen_variance(delivered: Floats, gold: Floats, den: Floats, *, theta: float, rejections: int, sampled: int,
                     read_in_full: npt.NDArray[np.bool_], micro: bool) -> float:
-    """Variance of missed gold that the sample did not show: 0.75 (N/n_s)^2 mean(e) / (sum den)^2 (STATISTICS 3.2).
+    """Variance of missed gold that the sample did not show: 0.75 (N/n_s)^2 mean(e) / (sum den)^2 (METHODS 3.2).
 
     Macro: e = ((1-r)^2 + r^2) / (2 (G+1)^2) where G > 0, theta (1 - theta) otherwise. Micro: one more passage moves
     the numerator by x and the denominator by 1, so e = theta (1 - theta). Questions read in full: 0.
@@ -115,7 +115,7 @@ def unseen_below_variance(draws: Floats, den: Floats, *, theta: float, read: Flo
                           weight: Floats) -> float:
     """Variance of gold outside the pool that the deep probe did not show, in its strata without a find.
 
-    One Jeffreys half-event is split over the strata by what people read, c = 0.5 read / all read (STATISTICS 2.3);
+    One Jeffreys half-event is split over the strata by what people read, c = 0.5 read / all read (METHODS 2.3);
     unseen gold of a stratum is weight x Gamma(c), with second moment c (1 + c) weight^2 (0.75 weight^2 for one stratum,
     as in 3.2). It moves the denominator only, by its question's draws: e = (theta draws)^2, V = moment mean(e) /
     (sum den)^2.

@@ -1,4 +1,4 @@
-"""Inclusion probabilities, as a pure function of queue and decisions (STATISTICS 0)."""
+"""Inclusion probabilities, as a pure function of queue and decisions (METHODS 0)."""
 
 from __future__ import annotations
 

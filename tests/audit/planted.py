@@ -1,7 +1,7 @@
 """Synthetic sets with a planted defect, at three strengths, and sets that only look as if they had one.
 
-Every case is a function of a seed alone and made of plain draws: ranks from stated laws, words from a Zipf law. The
-figures of STATISTICS 5, 6 and 8 rest on the same models.
+Every case is a function of a seed alone and made of plain draws: ranks from stated laws, words from a Zipf law. METHODS
+5, 6 and 8 have the rules that they try.
 """
 
 from __future__ import annotations

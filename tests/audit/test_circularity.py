@@ -47,7 +47,7 @@ def lognormal(seed: int, questions: int = 180) -> dict[str, list[int]]:
     return {f"q{i}": sorted({int(rank) for rank in ranks}) for i, ranks in enumerate(drawn)}
 
 
-# STATISTICS 13, oracle 23.
+# METHODS 13, 23.
 @pytest.mark.parametrize(("before", "after", "ratio", "p"), [
     (20, 0, 0.25, 0.011529), (20, 5, 0.25, 0.616689), (12, 0, 0.5, 0.007707)])
 def test_cliff_p_value(before: int, after: int, ratio: float, p: float) -> None:
@@ -55,12 +55,12 @@ def test_cliff_p_value(before: int, after: int, ratio: float, p: float) -> None:
 
 
 def test_cliff_needs_23_or_13_questions_when_nothing_follows() -> None:
-    # 8 x .8^23 = .047, 8 x .8^22 = .059; 8 x (2/3)^13 = .041, 8 x (2/3)^12 = .062 (STATISTICS 5).
+    # 8 x .8^23 = .047, 8 x .8^22 = .059; 8 x (2/3)^13 = .041, 8 x (2/3)^12 = .062 (METHODS 5: 8p < .05).
     assert [Cliff(10, b, 0).convicts(0.25) for b in (22, 23)] == [False, True]
     assert [Cliff(10, b, 0).convicts(0.5) for b in (12, 13)] == [False, True]
 
 
-# STATISTICS 13, oracle 22; 2 x .5^6 = .031 (STATISTICS 5, c = 0 with b = 6).
+# METHODS 13, 22; c = 0 with b = 6: 2 x .5^6 = .031.
 @pytest.mark.parametrize(("b", "c", "p"), [(12, 4, 0.076813), (0, 6, 0.031250), (0, 0, 1.0), (3, 3, 1.0)])
 def test_asymmetry_p(b: int, c: int, p: float) -> None:
     assert asymmetry_p(b, c) == pytest.approx(p, abs=1e-6)
@@ -96,7 +96,7 @@ def test_the_cliff_is_at_the_rank_where_the_gold_ends_and_pays_for_looking() -> 
     (Evidence(60, 0.0, 0.049, Cliff(10, 15, 0), None), "suspected"),  # rho .5 only
     (Evidence(60, 0.0, 0.049, None, (9, 0)), "suspected"),  # a much better system shows the same
     (Evidence(60, 0.0, 0.049, Cliff(10, 15, 0), (9, 0)), "suspected"),  # a strong system and a weak control show both
-    # K named in advance: 14 before and none after have p = .8^14 = .044, 13 have .055 (STATISTICS 5: 14).
+    # K named in advance: 14 before and none after have p = .8^14 = .044, 13 have .055 (METHODS 5, circular).
     (Evidence(60, 0.0, 0.049, None, (9, 0), known=Cliff(10, 14, 0)), "circular"),
     (Evidence(60, 0.0, 0.049, None, (9, 0), known=Cliff(10, 13, 0)), "suspected"),
     (Evidence(60, 0.0, 0.049, None, (0, 9), known=Cliff(10, 14, 0)), "low"),
@@ -116,7 +116,7 @@ def test_words(evidence: Evidence, word: str) -> None:
 
 
 def test_c14_zero_outside_is_said_and_does_not_convict(make_set: MakeSet, make_run: MakeRun) -> None:
-    # CASES C14: 20 questions, 40 gold spans, all inside bm25's top 50; upper bound 1 - .05^(1/20) = 13.9 %.
+    # 20 questions, 40 gold spans, all inside bm25's top 50; upper bound 1 - .05^(1/20) = 13.9 %.
     gold, lists = ranked({f"q{i}": [1 + i % 7, 12 + 2 * i % 33] for i in range(20)}, 100)
     row = words(make_set(gold), {"bm25": make_run("bm25", lists)})["bm25"]
     assert row["message"].startswith("0 of 40 gold spans outside bm25 top 50 "

@@ -52,7 +52,7 @@ def test_few_questions(make_set: MakeSet) -> None:
 
 
 def test_missed_gold_has_the_exact_interval(make_set: MakeSet) -> None:
-    # STATISTICS 2.1: 2 of 667 among 6670 rejections -> 20 missed, 3 to 69. 180 gold, 2 of them found in the sample:
+    # METHODS 2.1: 2 of 667 among 6670 rejections -> 20 missed, 3 to 69. 180 gold, 2 of them found in the sample:
     # the set holds 180 / (178 + 20) = .909 of its pool's gold, from 180 / 247 = .729 to 180 / 181 = .994.
     labelled = make_set(gold(20, 80), manifest=sampled(6670, 667, 2), kind="published")
     row = findings(labelled)["pool", "inconclusive"]

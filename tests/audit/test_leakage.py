@@ -53,7 +53,7 @@ class World:
 
 
 def test_oracle_25() -> None:
-    # STATISTICS 13, 25: N = 1000, df 10 and 500; the gold has the rare term once, at average length (k1 1.2, b .75).
+    # METHODS 13, 25: N = 1000, df 10 and 500; the gold has the rare term once, at average length (k1 1.2, b .75).
     idf = {"rare": robertson_idf(1000, 10), "common": robertson_idf(1000, 500)}
     assert idf["rare"] == pytest.approx(4.557380, abs=1e-6)
     assert idf["common"] == pytest.approx(0.693147, abs=1e-6)
@@ -96,7 +96,7 @@ def test_unknown_terms_stay_out_of_the_sums_and_several_gold_give_the_maximum() 
 
 
 def test_c20_rare_words_of_the_gold_count_and_the_users_own_do_not() -> None:
-    # CASES C20. In the index "zephyr" and "tolerates" are rare; the second question shares only "valve".
+    # In the index "zephyr" and "tolerates" are rare; the second question shares only "valve".
     texts = ["the zephyr 9 valve tolerates 41 bar", "a valve for water", "pressure in pipes", "small parts"]
     index = BM25Index.build(["d0", "d1", "d2", "d3"], [text.split() for text in texts])
     copied = measure(index, "How many bar does the Zephyr-9 valve tolerate?", [texts[0]], top=False)

@@ -7,8 +7,7 @@ import pytest
 from goldset.audit import LIMITS, TABLE, by_check, decides, finding, limits, overall, worst
 from goldset.schemas import CHECKS, VERDICT_WORDS, from_rows
 
-# DESIGN, Audit: fail = truncated, circular, leak, strong, incomplete, mismatch; warn = suspected, low, one-gold screen,
-# mismatch below; insufficient = too few or input missing.
+# By hand: what proves the set wrong fails, what only looks wrong warns, too few or missing input is insufficient.
 EXPECTED = {
     "fail": {"truncated", "circular", "leak", "strong", "incomplete", "mismatch", "stale", "no_gold", "foreign_run",
              "outdated", "served_less"},

@@ -1,4 +1,4 @@
-"""The table of speeds: rows of DESIGN section 7, ours beside the alternative where there is one. `make bench`.
+"""The table of speeds: ours beside the alternative where there is one. `make bench`.
 
 Each benchmark runs in a process of its own, says N, and refuses a smaller one. The rows go to stdout, progress to
 stderr, and everything that was measured to ``workspace/bench.json`` (``--json FILE``). ``--only NAME`` measures some

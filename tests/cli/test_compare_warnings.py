@@ -79,7 +79,7 @@ def test_two_versions_with_an_overlapping_panel(goldset: Goldset, beir: Path, tm
     both = [*asked, "--run", f"july={beir / 'bad.run'}", "--run", f"august={beir / 'good.run'}"]
     done = goldset(*both)
     assert (done.code, done.out.splitlines()) == (0, [
-        # 0 of 20 and 20 of 20, whatever the overlap: Clopper-Pearson of each (STATISTICS 13, 20), joined.
+        # 0 of 20 and 20 of 20, whatever the overlap: Clopper-Pearson of each (METHODS 13, 20), joined.
         "recall@1 of july on old: 0.000, 20 questions; of august on new: 1.000, 20 questions",
         "difference: 1.000 (0.762 to 1.000), p < 0.001",  # 1 - sqrt(2) x .168433
         "  the 10 questions in both, paired: 1.000 (0.383 to 1.000), p = 0.002",  # 1 - 2 x .308497, 2 / 2^10

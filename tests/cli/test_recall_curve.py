@@ -37,7 +37,7 @@ def test_retrieved_and_reranked(goldset: Goldset, beir: Path) -> None:
 
 
 def test_the_k_that_reached_the_reader(goldset: Goldset, beir: Path, tmp_path: Path) -> None:
-    # CASES C19: five configured, and a token limit cuts some answers to two.
+    # Five configured, and a token limit cuts some answers to two.
     log = tmp_path / "served.jsonl"
     log.write_text("".join(json.dumps({"served": ["p"] * size}) + "\n" for size in [5] * 6 + [2] * 3 + [0]))
     asked = ["recall", beir, "--run", f"bad={beir / 'bad.run'}", "--served-log", log]

@@ -95,7 +95,7 @@ def test_damaged_gzip(tmp_path: Path) -> None:
 
 
 def test_qrels_in_json_are_those_in_trec_form(tmp_path: Path) -> None:
-    # CASES C04 and C07: 007 and 7 are two questions; -1 is unjudged, -2 is judged not relevant.
+    # 007 and 7 are two questions; -1 is unjudged, -2 is judged not relevant.
     grades = {"7": {"12": 2, "13": -1}, "007": {"012": 0, "a b": 3, "x": -2}}
     (tmp_path / "q.json").write_text(json.dumps(grades))
     found = read_qrels(tmp_path / "q.json", relevant_from=2)

@@ -34,7 +34,7 @@ def _set(path: Path, text: str | bytes, relevant_from: int | None = None) -> Lab
 
 
 def test_separators_blank_lines_and_quotes(tmp_path: Path) -> None:
-    # CASES C01
+    # Windows line ends, blank lines, tabs and quotes mixed, as in castorini/pyserini#1128.
     labelled = _set(tmp_path, 'q1 0 d1 1\r\n\r\nq1\t0\td2\t0\r\nq2  0   d9  "1"\r\n   \r\n')
     assert _judged(labelled) == {("q1", "d1"): True, ("q1", "d2"): False, ("q2", "d9"): True}
     assert _notes(labelled) == {"blank_lines": 2, "quoted": 1}
@@ -52,7 +52,7 @@ def test_a_line_with_another_number_of_fields(tmp_path: Path, line: str, count: 
 @pytest.mark.parametrize(
     "text", ["\ufeffquery-id\tcorpus-id\tscore\nq1\td1\t1\n", "\ufeffq1 0 d1 1", "\ufeffq1\td1\t1\n"])
 def test_a_byte_order_mark_is_no_part_of_the_first_id(tmp_path: Path, text: str) -> None:
-    # CASES C02
+    # What spreadsheets write before the first character.
     labelled = _set(tmp_path, text)
     assert _judged(labelled) == {("q1", "d1"): True}
     assert _notes(labelled) == {"bom": 1}
@@ -64,13 +64,13 @@ def test_utf16_is_refused(tmp_path: Path) -> None:
 
 
 def test_ids_are_opaque(tmp_path: Path) -> None:
-    # CASES C04
+    # 007 and 7 are two ids, as in capreolus-ir/capreolus#100.
     labelled = _set(tmp_path, "007 0 12 1\n7 0 012 1\n")
     assert _judged(labelled) == {("007", "12"): True, ("7", "012"): True}
 
 
 def test_negative_and_graded_labels(tmp_path: Path) -> None:
-    # CASES C07: -1 is pooled and not judged, -2 is judged not relevant
+    # As in TREC: -1 is pooled and not judged, -2 is judged not relevant
     text = "".join(f"q 0 d{grade} {grade}\n" for grade in (-2, -1, 0, 1, 2, 3))
     with pytest.raises(DataError, match=r"grades go from -2 to 3.*--relevant-from"):
         _set(tmp_path, text)
@@ -128,7 +128,7 @@ def test_beir_folder(tmp_path: Path) -> None:
     questions = labelled.questions
     assert questions is not None
     assert conform(questions, "questions").equals(questions)
-    # CASES C03: null is a word; q2 has no text. "null" and "NULL?" are the same question: one cluster.
+    # null is a word; q2 has no text. "null" and "NULL?" are the same question: one cluster.
     assert questions.column("text").to_pylist() == ["null", "NULL?"]
     assert questions.column("origin").to_pylist() == ["log", "unknown"]
     assert len(set(questions.column("cluster_id").to_pylist())) == 1

@@ -52,7 +52,7 @@ def test_gzip_by_content(tmp_path: Path) -> None:
 
 
 def test_ids_stay_as_they_are_written(tmp_path: Path) -> None:
-    # CASES C04: 7, 007 and NA are three words.
+    # 7, 007 and NA are three words.
     text = "7 Q0 12 1 3 t\n007 Q0 012 1 3 t\nNA Q0 null 1 3 t\nnan Q0 1e5 1 3 t\n"
     assert [(q, d) for q, _, d in _rows(read_run(_write(tmp_path, text), system="s"))] == [
         ("7", "12"), ("007", "012"), ("NA", "null"), ("nan", "1e5")]

@@ -109,7 +109,7 @@ def _evidence(made: GoldTables) -> list[tuple[str, list[tuple[int, int]]]]:
 
 
 def test_two_golds_whose_evidence_overlaps_by_half_are_one() -> None:
-    # C22. [0,8) and [4,14) share 4 of the shorter's 8: one, with the evidence of both; [5,14) shares 3: two.
+    # [0,8) and [4,14) share 4 of the shorter's 8: one, with the evidence of both; [5,14) shares 3: two.
     made = _golds(("a", "d#0", [(0, 8)]), ("a", "d#1", [(4, 14)]))
     assert (_evidence(made), made.merged, len(made.judgments)) == ([("d#0", [(0, 14)])], 1, 2)
     made = _golds(("a", "d#0", [(0, 8)]), ("a", "d#1", [(5, 14)]))

@@ -38,7 +38,7 @@ def card_of(rows: list[Row], systems: dict[tuple[str, str], list[str]] | None = 
 
 
 def chapter() -> list[Row]:
-    """The table 17, 1, 9, 13 of STATISTICS 1 with judge-pass share .55: 18 of 18 passes read of 110, 22 of 90 fails.
+    """The table 17, 1, 9, 13 of METHODS 1 with judge-pass share .55: 18 of 18 passes read of 110, 22 of 90 fails.
 
     Each pair has its own question, so nothing is clustered.
     """
@@ -56,7 +56,7 @@ def test_weighted_table_of_the_chapter() -> None:
     assert card["counts"] == {"tp": 17, "fp": 1, "fn": 9, "tn": 13}
     assert card["judge_pass_share"] == {"value": 0.55, "n": 200}
     sample, weighted = card["in_sample"], card["weighted"]
-    # STATISTICS 1, "The chapter's example, recomputed": as sampled and weighted, three decimals.
+    # METHODS 13, 1 and 2: as sampled and weighted, three decimals.
     for name, in_sample, in_pool in (("agreement", .750, .785), ("kappa", .515, .552), ("sensitivity", .654, .738),
                                      ("specificity", .929, .897), ("false_alarm", .346, .262), ("miss", .071, .103)):
         assert sample[name]["value"] == pytest.approx(in_sample, abs=5e-4), name

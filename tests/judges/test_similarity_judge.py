@@ -152,7 +152,7 @@ def test_bad_calibration_line_is_named(tmp_path: Path, line: str, says: str) -> 
 
 
 def test_score_is_the_greatest_over_windows(tmp_path: Path, labels: Path) -> None:
-    # C31: the answer stands in the last window.
+    # The answer stands in the last window.
     rows = judge_angles(make(labels), VerdictStore(tmp_path / "v.sqlite"), ["80|70|20", "80|70", "20"])
     assert [row["relevant"] for row in rows] == [True, False, True]
     assert rows[0]["score"] == rows[2]["score"] == pytest.approx(np.cos(np.radians(20)), abs=1e-6)
@@ -245,7 +245,7 @@ def test_real_encoder_judges_and_repeats_itself(tmp_path: Path) -> None:
         candidates=from_rows("candidates", [candidate_row("q", row["span_id"], "a") for row in spans]),
         questions=from_rows("questions", [question_row("q", "Which fuse does the dryer need?")]),
         spans=from_rows("spans", spans), judge=judge, store=store, budget=UNLIMITED, quiet=True)
-    assert result.column("relevant").to_pylist() == [True, False, True]  # C31: the answer is in the last sentence
+    assert result.column("relevant").to_pylist() == [True, False, True]  # The answer is in the last sentence
     assert json.loads(result.column("raw")[0].as_py())["windows"] > 1
     again = build_judge(config=config, cache=tmp_path / "cache2", store=store)
     assert again.judge_id == judge.judge_id

@@ -83,7 +83,7 @@ def test_perfect_on_both_is_no_certainty(make_set: Maker, make_run: RunMaker) ->
     old, run_a = _version(make_set, make_run, {f"q{i}": 1 for i in range(20)})
     new, run_b = _version(make_set, make_run, {f"q{i}": 1 for i in range(10, 30)})
     found = compare_versions(old, new, run_a, run_b, 1)
-    # 20 of 20: Clopper-Pearson from .831567 (STATISTICS 13, 20).
+    # 20 of 20: Clopper-Pearson from .831567 (METHODS 13, 20).
     assert (found["low"], found["high"]) == (pytest.approx(0.831567 - 1, abs=1e-6),
                                             pytest.approx(1 - 0.831567, abs=1e-6))
     assert found["verdict"] == "no_difference_shown"

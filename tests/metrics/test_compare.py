@@ -75,13 +75,13 @@ def test_questions_without_gold_are_counted_out(make_set: Maker, make_run: RunMa
 
 
 def test_power() -> None:
-    # STATISTICS 9: 180 questions, sd .25 to .30: 5-6 points
+    # METHODS 9: 2.80 sd/sqrt(180) is .052 for sd .25 and .063 for sd .30
     assert power(sd=0.25, n=180)["detectable"] == pytest.approx(0.052, abs=5e-4)
     assert power(sd=0.30, n=180)["detectable"] == pytest.approx(0.063, abs=5e-4)
 
 
 def test_hours() -> None:
-    # STATISTICS 13, 29
+    # METHODS 13, 29
     found = cost(questions=180, spans=136 / 3, seconds=15, positive_share=0.183, review_share=0.1)
     assert found["pairs"] == pytest.approx(8160)
     assert found["full_hours"] == pytest.approx(34.0)

@@ -57,7 +57,7 @@ def test_the_ends_of_k_star_by_enumeration() -> None:
     num, den = np.array([[1.0, 1.0], [0.0, 1.0]]), np.ones(2)
     assert [end.k for end in k_star_ends(num, den, 1.0)] == [1, 2]
     assert [end.k for end in k_star_ends(num, den, 0.0)] == [1, 1]
-    # STATISTICS 13, 26
+    # METHODS 13, 26
     curve = {1: 0.42, 3: 0.61, 5: 0.70, 8: 0.76, 10: 0.79, 20: 0.88, 50: 0.94}
     assert [str(k_star(curve, headline)) for headline in (0.94, 0.79, 0.95)] == ["50", "10", "> 50"]
 

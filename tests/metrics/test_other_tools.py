@@ -25,7 +25,7 @@ def _recall(labelled: LabelledSet, run: pa.Table, k: int) -> float | None:
 
 
 def test_a_question_without_gold_is_left_out_and_not_a_zero(make_set: Maker, make_run: RunMaker) -> None:
-    # STATISTICS 13, 32: q1 {a, b}, q2 {c: 0}, q3 {d}; the run has nothing for q3.
+    # METHODS 13, 32: q1 {a, b}, q2 {c: 0}, q3 {d}; the run has nothing for q3.
     qrels = {"q1": {"a": 1, "b": 1}, "q2": {"c": 0}, "q3": {"d": 1}}
     ranked = {"q1": {"a": 2.0, "x": 1.0}, "q2": {"c": 1.0}}
     labelled = make_set({"q1": {"a": True, "b": True}, "q2": {"c": False}, "q3": {"d": True}})
@@ -65,7 +65,7 @@ def test_equal_scores_keep_the_order_that_was_served(make_set: Maker, make_run: 
 
 
 def test_an_unjudged_pair_is_no_zero_in_the_gold(make_set: Maker, make_run: RunMaker) -> None:
-    # CASES C07: -1 is pooled and not judged. Both tools take it for not relevant; so do we in recall, and count it.
+    # -1 is pooled and not judged. Both tools take it for not relevant; so do we in recall, and count it.
     labelled = make_set({"q1": {"a": True, "b": None}, "q2": {"c": None}})
     rows = {(row["measure"], row["k"]): row for row in
             score(labelled, {"s": make_run({"q1": ["b", "a"], "q2": ["c"]})}, ks=[2]).to_pylist()}

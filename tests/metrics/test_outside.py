@@ -102,9 +102,9 @@ def test_what_cannot_be_told_is_null_with_its_reason() -> None:
 
 
 def test_the_boundary_is_nearer_to_the_truth_than_all_gold_is() -> None:
-    """STATISTICS 4's model: log ranks are normal with a latent correlation; 396 relevant, 13.9 % beyond rank 50.
+    """METHODS 4's model: log ranks are normal with a latent correlation; 396 relevant, 13.9 % beyond rank 50.
 
-    At .3 about 14.6 lie outside both lists. STATISTICS has .90 of them for the boundary, .43 for Chapman and Chao2.
+    At .3 about 14.6 lie outside both lists. METHODS has .90 of them for the boundary, .43 for Chapman and Chao2.
     """
     rng = np.random.default_rng(4)
     rho, spread = 0.3, 1.8

@@ -75,7 +75,7 @@ def test_ties_of_chunks_that_hold_evidence(make_set: Maker) -> None:
 
 
 def test_gold_outside_the_corpus_and_missing_questions_put_a_ceiling(make_set: Maker, make_run: RunMaker) -> None:
-    # CASES C06: q1 has gold a (there) and gone (not); q3 is not in the run: (1/2 + 1 + 0)/3
+    # q1 has gold a (there) and gone (not); q3 is not in the run: (1/2 + 1 + 0)/3
     corpus: Corpus = _corpus("abc")
     labelled = make_set({"q1": {"a": True, "gone": True}, "q2": {"b": True}, "q3": {"c": True}}, corpus=corpus)
     table = score(labelled, {"s": make_run({"q1": ["a"], "q2": ["b"]})}, ks=[5, 10])

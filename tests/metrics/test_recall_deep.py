@@ -94,7 +94,7 @@ REPEATS = 90
 
 
 def _world(rng: np.random.Generator) -> tuple[Any, ...]:
-    """Three relevant spans a question in STATISTICS 4's model: log ranks of two lists are normal, correlated at .5."""
+    """Three relevant spans a question in METHODS 4's model: log ranks of two lists are normal, correlated at .5."""
     owner = np.repeat(np.arange(QUESTIONS), 3)
     ease = np.repeat(rng.normal(0, 0.4, QUESTIONS), 3)
     first = rng.standard_normal(len(owner))

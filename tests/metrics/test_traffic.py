@@ -38,7 +38,7 @@ def _forty(make_set: Maker, make_run: RunMaker, *, lost: int = 10, **more: Any) 
 
 
 def test_three_questions_carry_no_claim_for_the_traffic(make_set: Maker, make_run: RunMaker) -> None:
-    # STATISTICS 13, oracle 19: recalls 1, .5, 0 asked 70, 20, 10 times: .80; Kish 100^2/5400 = 1.851852, below 30.
+    # METHODS 13, 19: recalls 1, .5, 0 asked 70, 20, 10 times: .80; Kish 100^2/5400 = 1.851852, below 30.
     labelled = make_set({"q1": {"a": True}, "q2": {"b": True, "c": True}, "q3": {"d": True}}, manifest=DISTINCT,
                         questions={q: {"traffic_weight": f} for q, f in (("q1", 70.0), ("q2", 20.0), ("q3", 10.0))})
     run = make_run({"q1": ["a"], "q2": ["b"], "q3": ["x"]})

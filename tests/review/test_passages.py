@@ -1,4 +1,4 @@
-"""What the reviewer reads, and the page's edge: UTF-16 code units against code points (C24)."""
+"""What the reviewer reads, and the page's edge: UTF-16 code units against code points."""
 
 from __future__ import annotations
 

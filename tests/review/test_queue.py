@@ -72,7 +72,7 @@ def test_row_order_does_not_matter(pool: Pool) -> None:
 
 def test_careful_halves_the_sample_over_score_strata(pool: Pool) -> None:
     # 10 questions x 50 rejections; the top fifth of each is 10, so N_top = 100, N_rest = 400; 10 % = 50, half to each:
-    # pi = .25 and .0625 as in STATISTICS 2.3.
+    # pi = 25/100 and 25/400 (METHODS 2.3).
     rows = wave(pool(10, p=1, r=50), profile="careful", rejection_min=1)
     strata = {name: [r for r in rows if r["stratum"] == name] for name in ("rejection_top", "rejection_rest")}
     assert {name: (len(found), found[0]["stratum_size"]) for name, found in strata.items()} == {

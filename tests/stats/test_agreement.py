@@ -1,4 +1,4 @@
-"""Agreement: values of STATISTICS 13 and other libraries as a second opinion."""
+"""Agreement: values of METHODS 13 and other libraries as a second opinion."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_other_libraries_agree(cells: tuple[int, int, int, int]) -> None:
 
 
 def test_coverage_of_kappa_in_the_sample() -> None:
-    # STATISTICS 10: .935-.953 at N = 40 and above; Monte Carlo error .01 (one SD) at 400 runs.
+    # METHODS 10: the nominal .95 within .02; Monte Carlo error .01 (one SD) at 400 runs.
     cells = np.array([0.08, 0.02, 0.03, 0.87])
     truth = agreement(*cells).kappa
     assert truth is not None

@@ -1,4 +1,4 @@
-"""AUC with DeLong's interval: values of STATISTICS 13, scikit-learn, and the definition."""
+"""AUC with DeLong's interval: values of METHODS 13, scikit-learn, and the definition."""
 
 from __future__ import annotations
 

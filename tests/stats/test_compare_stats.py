@@ -1,4 +1,4 @@
-"""Sign flips, bootstrap, McNemar, power: values of STATISTICS 13 and section 9, scipy.stats as a second opinion."""
+"""Sign flips, bootstrap, McNemar, power: values of METHODS 13 and section 9, scipy.stats as a second opinion."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_what_can_be_detected(sd: float, n: int, smallest: float) -> None:
 
 
 def test_questions_needed() -> None:
-    # the last two columns of the table in STATISTICS 9, sd .25: 267 and 546 there, rounded to the nearest
+    # METHODS 9: (1.96 sd/.03)^2 = 266.8 and (2.80 sd/.03)^2 = 545.1 for sd .25
     assert questions_for_width(0.25, 0.03) == pytest.approx(267, abs=1)
     assert questions_to_detect(0.25, 0.03) == pytest.approx(546, abs=1)
     assert half_width(0.35, 180) == pytest.approx(0.0511, abs=1e-4)

@@ -18,7 +18,7 @@ def test_the_intervals_hold_the_truth() -> None:
 
 
 def test_readers_who_err_break_one_reading_and_not_two() -> None:
-    # 3 % wrong answers: a no taken for a yes stands for ten (STATISTICS 2.4); a second reader of every yes finds it.
+    # 3 % wrong answers: a no taken for a yes stands for ten (METHODS 2.4); a second reader of every yes finds it.
     once, twice = Cell("simple", 180, 0.03), Cell("careful", 180, 0.03)
     assert coverage(once, runs=200, reader_error=0.03)["micro"] < 0.3
     assert coverage(twice, runs=200, reader_error=0.03)["micro"] > 0.85

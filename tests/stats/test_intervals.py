@@ -1,4 +1,4 @@
-"""Intervals: values of STATISTICS 13, statsmodels as a second opinion, and coverage by seeded simulation."""
+"""Intervals: values of METHODS 13, statsmodels as a second opinion, and coverage by seeded simulation."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_twenty_perfect_questions_are_not_certainty() -> None:
 
 
 def test_seven_of_thirteen() -> None:
-    # CASES C17: about 0.26 to 0.79.
+    # About 0.26 to 0.79.
     found = ratio(np.array([1.0] * 7 + [0.0] * 6), np.ones(13))
     assert found.interval == pytest.approx((0.26, 0.79), abs=0.01)
 
@@ -135,7 +135,7 @@ def test_copies_in_a_cluster_add_nothing() -> None:
 
 
 def test_unpaired_difference() -> None:
-    # STATISTICS 13, 31: .94 and .79 of 180 questions each.
+    # METHODS 13, 31: .94 and .79 of 180 questions each.
     old, new = (Estimate(p, wilson(p, 180), "", 180, math.sqrt(p * (1 - p) / 180)) for p in (0.94, 0.79))
     found = difference(old, new)
     assert found is not None
@@ -184,7 +184,7 @@ def test_the_interval_holds_the_value(pairs: list[tuple[int, int]]) -> None:
 
 
 def test_coverage_of_mean_recall() -> None:
-    # STATISTICS 0: Wilson by effective size covers .94-.96 at n = 20; Monte Carlo error .01 (one SD) at 600 runs.
+    # METHODS 3.2: Wilson by effective size covers .94-.96 at n = 20; Monte Carlo error .01 (one SD) at 600 runs.
     generator = np.random.default_rng(11)
     values, chances = np.array([0, 0.5, 1.0]), np.array([0.1, 0.2, 0.7])
     truth = float(values @ chances)

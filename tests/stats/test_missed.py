@@ -1,4 +1,4 @@
-"""Missed gold: values of STATISTICS 13, and coverage by seeded simulation."""
+"""Missed gold: values of METHODS 13, and coverage by seeded simulation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Outside the pool, the cliff, and k*: values of STATISTICS 13."""
+"""Outside the pool, the cliff, and k*: values of METHODS 13."""
 
 from __future__ import annotations
 
