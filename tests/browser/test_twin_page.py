@@ -57,6 +57,7 @@ def test_two_passages_are_judged_as_one_from_the_page(browser: Browser, project:
     page.fill("#who", "ada")
     page.click("text=Start reading")
     page.click("text=Near twins")
+    page.wait_for_url("**/twins")
     pair = page.locator(".twin")
     assert pair.count() == 1
     assert pair.locator("del").inner_text() == "word20"
@@ -71,5 +72,5 @@ def test_two_passages_are_judged_as_one_from_the_page(browser: Browser, project:
     pair.get_by_role("button", name="Undo").click()
     page.wait_for_function("document.querySelector('.state').innerText === 'Open'")
     page.click("text=Back to reading")
-    assert page.url == address
+    page.wait_for_url(address)
     page.close()
