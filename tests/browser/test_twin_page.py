@@ -70,7 +70,7 @@ def test_two_passages_are_judged_as_one_from_the_page(browser: Browser, project:
     groups = {row["doc_id"]: row["twin_group"] for row in spans}
     assert groups["note"] == groups["memo"] == f"memo#0-{len(A)}"
     pair.get_by_role("button", name="Undo").click()
-    page.wait_for_function("document.querySelector('.state').innerText === 'Open'")
+    page.locator(".state", has_text=re.compile("^Open$")).wait_for()
     page.click("text=Back to reading")
     page.wait_for_url(address)
     page.close()
