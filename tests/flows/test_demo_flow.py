@@ -14,6 +14,7 @@ from goldset.store import read_json
 from tests.flows.conftest import CHECKOUT, STAGES, Project, Ran
 
 pytestmark = [pytest.mark.flows, pytest.mark.slow]
+README = (CHECKOUT / "README.md").read_text(encoding="utf-8")
 SET = "workspace/demo/gold/demo/v1"
 RUN = "production=data/demo/production.run.gz"
 
@@ -44,6 +45,9 @@ def test_the_same_story_with_and_without_prefect(story: tuple[Project, Ran], new
     assert _neutral(flow.err, project) == _neutral(command.err, other)
     hashes = {read_json(place.root / SET / "manifest.json")["content_hash"] for place in (project, other)}
     assert hashes == {plain_hash}
+    shown = re.search(r"<!-- generated: demo -->\n```\n(.*?)\n```\n<!-- end -->", README, re.DOTALL)
+    assert shown is not None, "run 'python tests/generate_docs.py --demo'"
+    assert command.out.strip() == shown[1]
 
 
 def test_publishing_and_watching_again_change_nothing(story: tuple[Project, Ran], server: dict[str, str]) -> None:
