@@ -51,12 +51,13 @@ def card(config_path: Path, as_json: bool) -> None:
     """The judge measured against people's labels of the last rebuild, weighted back to the pool."""
     from goldset.config import load_config
     from goldset.pipeline import finished, store_of
+    from goldset.pipeline.decided import decided
     from goldset.pipeline.manifest import judge_card
 
     config = load_config(config_path)
     artifacts = finished(config)
     store = store_of(config, artifacts)
-    found = judge_card(config, artifacts, queue=store.queue(), labels=store.labels())
+    found = judge_card(config, artifacts, decided(config, artifacts, queue=store.queue(), labels=store.labels()))
     if as_json:
         result_json(found)
     else:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from goldset.config import Config
 from goldset.errors import UsageError
 from goldset.formats.sets import LabelledSet
-from goldset.pipeline.carry import known
+from goldset.pipeline.decided import decided
 from goldset.pipeline.people import campaign_of, open_review, store_of
 from goldset.pipeline.runner import Artifacts, finished
 from goldset.schemas import HOLE
@@ -136,16 +136,11 @@ def _pairs_served(served: pa.Table, artifacts: Artifacts) -> dict[Pair, list[str
 
 def _known(config: Config, artifacts: Artifacts) -> tuple[set[Pair], set[Pair], set[Pair]]:
     """Pairs that people decided with certainty, that wait to be, and of which they cannot tell (certain or not)."""
-    from goldset.pipeline.deep import chances_of
-    from goldset.review import resolve
-
     store = store_of(config, artifacts)
-    queue, labels = store.queue(), store.labels()
-    decisions = resolve(queue=queue, labels=labels)
-    before = known(config, artifacts, queue=queue, labels=labels)
-    chances = {(row["question_id"], row["span_id"]): row["inclusion_prob"]
-               for row in chances_of(config, artifacts, queue, decisions, before).to_pylist()}
-    status = {(row["question_id"], row["span_id"]): row["status"] for row in decisions.to_pylist()}
+    queue = store.queue()
+    review = decided(config, artifacts, queue=queue, labels=store.labels())
+    chances = {(row["question_id"], row["span_id"]): row["inclusion_prob"] for row in review.chances.to_pylist()}
+    status = {(row["question_id"], row["span_id"]): row["status"] for row in review.decisions.to_pylist()}
     certain = {pair for pair, chance in chances.items() if chance >= 1}
     in_full = queue.filter(pc.invert(pc.is_in(queue.column("reason"), pa.array(SAMPLED_REASONS))))
     asked = zip(in_full.column("question_id").to_pylist(), in_full.column("span_id").to_pylist(), strict=True)

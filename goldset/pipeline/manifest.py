@@ -9,16 +9,16 @@ import pyarrow as pa
 
 from goldset.config import Config
 from goldset.gold import GoldTables
-from goldset.pipeline.carry import known
+from goldset.pipeline.decided import Decided
 from goldset.pipeline.runner import Artifacts
 from goldset.schemas import canonical_hash
 
 
 def manifest_of(config: Config, artifacts: Artifacts, tables: dict[str, pa.Table], made: GoldTables, *,
-                queue: pa.Table, labels: pa.Table, progress: dict[str, Any], partial: bool) -> dict[str, Any]:
+                queue: pa.Table, labels: pa.Table, review: Decided, progress: dict[str, Any],
+                partial: bool) -> dict[str, Any]:
     """Config, seed, fingerprints, systems, judge and its card, agreement, sampling, counts, people's hours."""
     from goldset.pipeline.deep import deep_manifest
-    from goldset.review import resolve
 
     questions, spans = tables["questions"], tables["spans"]
     answerable = set(tables["gold"].column("question_id").to_pylist())
@@ -38,7 +38,7 @@ def manifest_of(config: Config, artifacts: Artifacts, tables: dict[str, pa.Table
         # A version's own headline is at the k that is served; [scoring] evaluated_k is the old headline's.
         "scoring": {**config.scoring.model_dump(mode="json"), "evaluated_k": config.scoring.served_k},
         "judge": {**artifacts.report("judge")["judge"], "family": config.judge.family, "kind": config.judge.kind},
-        "card": judge_card(config, artifacts, queue=queue, labels=labels),
+        "card": judge_card(config, artifacts, review),
         "agreement": agreement_of(queue, labels), "sampling": {"profile": config.review.profile, **made.sampling},
         "gold_merged": made.merged, "read_in_full": made.read_in_full, "relevant_from": None,
         "people": {name: progress[name] for name in ("items", "answered", "waves", "assessors", "seconds")},
@@ -47,8 +47,7 @@ def manifest_of(config: Config, artifacts: Artifacts, tables: dict[str, pa.Table
                    "answerable": len(answerable), "judgments": len(tables["judgments"]), "gold": len(tables["gold"]),
                    "items": len(queue), "labels": len(labels)},
         "holes": holes_of(tables["judgments"]),
-        "deep": deep_manifest(config, artifacts, queue, resolve(queue=queue, labels=labels),
-                              known(config, artifacts, queue=queue, labels=labels)),
+        "deep": deep_manifest(config, artifacts, queue, review.decisions, review.known),
     }
 
 
@@ -60,18 +59,12 @@ def outside_of(config: Config, gold: pa.Table, candidates: pa.Table) -> dict[str
     return outside_the_pool(pool_ranks(gold, candidates), families, depth=config.pool.depth).as_json()
 
 
-def judge_card(config: Config, artifacts: Artifacts, *, queue: pa.Table, labels: pa.Table) -> dict[str, Any]:
+def judge_card(config: Config, artifacts: Artifacts, review: Decided) -> dict[str, Any]:
     """The judge measured against people's decisions, and which systems it is not independent of."""
     from goldset.judges import independence, judge_card
-    from goldset.pipeline.deep import chances_of
-    from goldset.review import resolve
 
-    decisions = resolve(queue=queue, labels=labels)
-    card: dict[str, Any] = judge_card(
-        verdicts=artifacts.table("verdicts"), decisions=decisions,
-        probabilities=chances_of(config, artifacts, queue, decisions,
-                                 known(config, artifacts, queue=queue, labels=labels)),
-        candidates=artifacts.table("candidates"))
+    card: dict[str, Any] = judge_card(verdicts=artifacts.table("verdicts"), decisions=review.decisions,
+                                      probabilities=review.chances, candidates=artifacts.table("candidates"))
     card["independence"] = independence(config.judge.family, {name: config.family(name) for name in config.systems})
     return card
 

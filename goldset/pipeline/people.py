@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 from goldset.config import Config
 from goldset.errors import ReviewIncomplete
 from goldset.gold import build_gold, export_set, write_version
-from goldset.pipeline.carry import carry, known
+from goldset.pipeline.carry import carry
 from goldset.pipeline.checks import Outcome, audit_version
+from goldset.pipeline.decided import decided
 from goldset.pipeline.manifest import manifest_of
 from goldset.pipeline.runner import Artifacts, Runner, Say, finished, plain, silent
 from goldset.pipeline.scores import cautions
@@ -183,21 +184,17 @@ def _refuse_incomplete(progress: dict[str, Any], config: Config) -> None:
 def _write(config: Config, artifacts: Artifacts, partial: bool, progress: dict[str, Any]) -> tuple[Path, bool]:
     """Tables, manifest and exports of the version, whole or not at all."""
     from goldset.formats.published import read_published
-    from goldset.pipeline.deep import chances_of
-    from goldset.review import resolve
 
     store = store_of(config, artifacts)
     queue, labels = store.queue(), store.labels()
-    decisions = resolve(queue=queue, labels=labels)
-    before = known(config, artifacts, queue=queue, labels=labels)
-    made = build_gold(decisions=decisions, probabilities=chances_of(config, artifacts, queue, decisions, before),
-                      queue=queue, spans=artifacts.table("spans"), candidates=artifacts.table("candidates"),
-                      known=before)
+    review = decided(config, artifacts, queue=queue, labels=labels)
+    made = build_gold(decisions=review.decisions, probabilities=review.chances, queue=queue,
+                      spans=artifacts.table("spans"), candidates=artifacts.table("candidates"), known=review.known)
     tables: dict[str, pa.Table] = {name: artifacts.table(name)
                                    for name in ("questions", "spans", "span_links", "chunks")}
     tables |= {"judgments": made.judgments, "gold": made.gold}
-    manifest = manifest_of(config, artifacts, tables, made, queue=queue, labels=labels, progress=progress,
-                           partial=partial)
+    manifest = manifest_of(config, artifacts, tables, made, queue=queue, labels=labels, review=review,
+                           progress=progress, partial=partial)
 
     def finish(folder: Path) -> None:
         made = read_published(folder)
