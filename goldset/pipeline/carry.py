@@ -14,6 +14,7 @@ from goldset.config import Config
 from goldset.gold import carry_decisions, evidence_spans
 from goldset.pipeline.runner import Artifacts
 from goldset.schemas import HOLE
+from goldset.stats.sampling import pairs_of
 from goldset.store import Workspace, read_json, read_table
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class _Earlier:
     @cached_property
     def pooled(self) -> list[Pair]:
         """The candidates of this rebuild."""
-        return _pairs(self.artifacts.table("candidates"))
+        return pairs_of(self.artifacts.table("candidates"))
 
     @cached_property
     def questions(self) -> pa.Table:
@@ -112,7 +113,7 @@ class _Earlier:
     def holes(self) -> int:
         """Ask again, in this campaign, about the holes of earlier ones whose answers can be carried."""
         from goldset.review import ask, carried_labels, pairs_asked
-        from goldset.review.queue import Wanted, as_row, ordered, pairs_of
+        from goldset.review.queue import Wanted, as_row, ordered
 
         asked, seed = pairs_asked(self.store.queue(), HOLE), self.config.project.seed
         earlier = self.queue.filter(pc.equal(self.queue.column("reason"), HOLE))
@@ -171,7 +172,7 @@ class _Earlier:
         rows = rules.item_rows(self.store.queue(), self.store.labels(), final, self.campaign)
         self.store.append_labels(rows)
         here, given = self.store.queue(), self.store.labels()
-        taken = {*_pairs(here), *_pairs(given)}
+        taken = {*pairs_of(here), *pairs_of(given)}
         pooled = set(self.pooled)
         extra = [row for pair, decision in final.items()
                  if pair not in taken and (decision["relevant"] or pair in pooled)
@@ -256,7 +257,3 @@ def _others(table: pa.Table, campaign: str) -> pa.Table:
 
 def _pair(row: dict[str, Any]) -> Pair:
     return row["question_id"], row["span_id"]
-
-
-def _pairs(table: pa.Table) -> list[Pair]:
-    return list(zip(table.column("question_id").to_pylist(), table.column("span_id").to_pylist(), strict=True))

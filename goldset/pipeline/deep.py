@@ -21,7 +21,7 @@ from goldset.pipeline.people import campaign_of, open_review, store_of
 from goldset.pipeline.runner import Artifacts, Say, finished, silent
 from goldset.pipeline.stages import Context, judged
 from goldset.schemas import DEEP, from_rows
-from goldset.stats.sampling import Known, inclusion_probabilities, strata_counts
+from goldset.stats.sampling import Known, inclusion_probabilities, pairs_of, strata_counts
 from goldset.stats.votes import settle
 from goldset.store import Workspace, read_json, read_table, write_json
 from goldset.text import content_hash, unit_hash
@@ -183,7 +183,7 @@ def _draw_and_judge(config: Config, artifacts: Artifacts, workspace: Workspace, 
     run, _ = retrieve(questions=tables["questions"], depth=window.down_to, retrievers={
         name: retrievers[name] for name in [*window.base, *window.fourth]})
     draws = draw(run=run, spans=tables["spans"], links=tables["span_links"],
-                 known=_pairs(tables["candidates"]) | _decided(config, artifacts), window=window, each=each,
+                 known=set(pairs_of(tables["candidates"])) | _decided(config, artifacts), window=window, each=each,
                  seed=config.project.seed)
     say(f"deep: {len(draws):,} pairs drawn from {window.told()}")
     verdicts, report = judged(Context(config, workspace, quiet), tables, draws)
@@ -262,17 +262,13 @@ def _ask(config: Config, artifacts: Artifacts) -> int:
     return ask(store_of(config, artifacts), wanted, campaign=campaign_of(artifacts), seed=config.project.seed)
 
 
-def _pairs(table: pa.Table) -> set[Pair]:
-    return set(zip(table.column("question_id").to_pylist(), table.column("span_id").to_pylist(), strict=True))
-
-
 def _decided(config: Config, artifacts: Artifacts) -> set[Pair]:
     """Pairs that people have settled already: holes, and what a search found."""
     from goldset.review import resolve
 
     store = store_of(config, artifacts)
     decisions = resolve(queue=store.queue(), labels=store.labels())
-    return _pairs(decisions.filter(pc.is_in(decisions.column("status"), pa.array(("decided", "cant_tell")))))
+    return set(pairs_of(decisions.filter(pc.is_in(decisions.column("status"), pa.array(("decided", "cant_tell"))))))
 
 
 __all__ = ["Deepened", "chances_of", "deep_manifest", "deepen", "draw", "plan"]

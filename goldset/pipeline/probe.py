@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from goldset.audit import PER_QUESTION, Context, Drawn, Probe, reachable_spans, sift, take
 from goldset.errors import DataError
 from goldset.pipeline.runner import Say, silent
+from goldset.stats.sampling import pairs_of
 from goldset.store import read_json, write_json
 from goldset.text import content_hash
 
@@ -71,7 +72,7 @@ def _grow(context: Context, store: ReviewStore, campaign: str, path: Path, judge
           per_question: int | None) -> None:
     """Draw what is wanted and not there yet: the plan first, then the queue, so that a killed draw is finished."""
     from goldset.review import ask
-    from goldset.review.queue import Wanted, pairs_of
+    from goldset.review.queue import Wanted
 
     plan = _read(path) if path.exists() else _plan(context)
     size = max(plan["per_question"], per_question or PER_QUESTION)
@@ -121,7 +122,6 @@ def _verdicts(plan: dict[str, Any]) -> dict[tuple[str, str], bool | None]:
 
 def _answers(store: ReviewStore, path: Path) -> Probe:
     from goldset.review import resolve
-    from goldset.review.queue import pairs_of
 
     plan, queue, labels = _read(path), store.queue(), store.labels()
     drawn = sift(take(plan["reachable"], plan["per_question"]), _verdicts(plan), set(pairs_of(queue)))

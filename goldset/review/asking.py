@@ -9,10 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from goldset.schemas import HOLE
+from goldset.stats.sampling import pairs_of
 
 from .carry import carried_labels
 from .history import Pair
-from .queue import Wanted, as_row, ordered, pairs_of
+from .queue import Wanted, as_row, ordered
 
 if TYPE_CHECKING:
     from .database import ReviewStore

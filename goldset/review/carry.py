@@ -8,12 +8,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from goldset.stats.sampling import SAMPLED_REASONS
+from goldset.stats.sampling import SAMPLED_REASONS, pairs_of
 from goldset.text import content_hash
 
 from .desk import layer_of
 from .history import Answer, Pair, standing
-from .queue import Wanted, as_row, ordered, pairs_of, permanent_number
+from .queue import Wanted, as_row, ordered, permanent_number
 from .resolve import resolve
 
 Said = dict[str, list[Answer]]

@@ -18,6 +18,7 @@ import pyarrow as pa
 from goldset.config import ReviewConfig
 from goldset.errors import DataError
 from goldset.schemas import conform, from_rows
+from goldset.stats.sampling import pairs_of
 from goldset.stats.votes import settle
 from goldset.text import content_hash, unit_hash
 
@@ -98,11 +99,6 @@ def drawn_strata(*, candidates: pa.Table, verdicts: pa.Table, config: ReviewConf
 def permanent_number(seed: int, pair: Pair) -> float:
     """The number u of a pair: depends on the seed and the pair only."""
     return unit_hash(seed, "rejections", *pair)
-
-
-def pairs_of(table: pa.Table) -> list[Pair]:
-    """Question and span of each row."""
-    return list(zip(table.column("question_id").to_pylist(), table.column("span_id").to_pylist(), strict=True))
 
 
 def _strata(pairs: list[Pair], scores: Mapping[Pair, float | None], *, careful: bool) -> dict[str, list[Pair]]:

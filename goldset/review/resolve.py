@@ -9,9 +9,10 @@ import pandas as pd
 import pyarrow as pa
 
 from goldset.schemas import from_rows
+from goldset.stats.sampling import pairs_of
 
 from .history import Answer, Pair, Range, answered_items, by_pair, standing
-from .queue import PRIMARY, pairs_of
+from .queue import PRIMARY
 
 # Whole passages say nothing about where the answer lies; they count only where nobody pointed at sentences.
 _SOURCES = ("selected", "quote", "imported", "whole_span")

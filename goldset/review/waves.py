@@ -7,9 +7,10 @@ from typing import Any
 import pyarrow as pa
 
 from goldset.config import ReviewConfig
+from goldset.stats.sampling import pairs_of
 
 from .history import Pair, answered_items, by_pair, standing
-from .queue import PRIMARY, Wanted, as_row, item_id, ordered, pairs_of, permanent_number, second_rows, wanted_pairs
+from .queue import PRIMARY, Wanted, as_row, item_id, ordered, permanent_number, second_rows, wanted_pairs
 from .resolve import resolve
 
 

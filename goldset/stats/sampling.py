@@ -28,6 +28,11 @@ PROBABILITIES = pa.schema([
 ])
 
 
+def pairs_of(table: pa.Table) -> list[Pair]:
+    """Question and span of each row."""
+    return list(zip(table.column("question_id").to_pylist(), table.column("span_id").to_pylist(), strict=True))
+
+
 @dataclass(frozen=True)
 class _Asked:
     """How a pair came to be read: for a reason under which all is read, or drawn from strata (with their sizes)."""
