@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import doctest
 import re
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,15 +41,12 @@ def _promised() -> dict[int, str]:
 
 
 def _files() -> Iterator[str]:
-    """Every text file of the checkout, this one left out."""
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True)
-    names = listed.stdout.split("\n") if listed.returncode == 0 else [
-        str(path.relative_to(ROOT)) for folder in ("goldset", "flows", "tests", "configs")
-        for path in sorted((ROOT / folder).rglob("*"))] + ["README.md"]
-    for name in names:
-        path = ROOT / name
+    """Every text file of the project, this one left out; environments that somebody set up beside it are not it."""
+    paths = [ROOT / "README.md", ROOT / "CHANGELOG.md", *(
+        path for folder in ("goldset", "flows", "tests", "configs", "data") for path in sorted((ROOT / folder).rglob("*")))]
+    for path in paths:
         if path.suffix in TYPES and path.is_file() and path != Path(__file__):
-            yield name
+            yield str(path.relative_to(ROOT))
 
 
 def _citations() -> Iterator[tuple[str, str]]:
