@@ -42,9 +42,9 @@ def _promised() -> dict[int, str]:
 
 def _files() -> Iterator[str]:
     """Every text file of the project, this one left out; environments that somebody set up beside it are not it."""
-    paths = [ROOT / "README.md", ROOT / "CHANGELOG.md", *(
-        path for folder in ("goldset", "flows", "tests", "configs", "data") for path in sorted((ROOT / folder).rglob("*")))]
-    for path in paths:
+    folders = (ROOT / name for name in ("goldset", "flows", "tests", "configs", "data"))
+    paths = [ROOT / "README.md", ROOT / "CHANGELOG.md", *(path for folder in folders for path in folder.rglob("*"))]
+    for path in sorted(paths):
         if path.suffix in TYPES and path.is_file() and path != Path(__file__):
             yield str(path.relative_to(ROOT))
 
