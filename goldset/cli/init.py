@@ -87,10 +87,11 @@ def command(folder: Path) -> None:
         raise DataError(f"{target}: exists already; move it away to have a new one written")
     found = guess_folder(folder)
     if found.log is None:
-        raise DataError(f"{folder}: no question log found; it is a .jsonl or .csv file (gzip too) with a column of "
-                        "question texts and one of times")
+        raise DataError(f"{folder}: no question log found; it is a .jsonl, .csv or .parquet file (gzip too) with a "
+                        "column of question texts and one of times")
     if found.documents is None and found.chunks is None:
-        raise DataError(f"{folder}: no corpus found; it is a .jsonl file with a unique id and a text a line")
+        raise DataError(f"{folder}: no corpus found; it is a .jsonl file with a unique id and a text a "
+                        "line, or a folder of .txt, .md or .html files")
     log_path, log = found.log
     judge = SIMILARITY.format(calibration=found.calibration.name) if found.calibration else OPENAI.format()
     production = (f'\n[systems.production]\nkind = "run"\nfamily = "production"   # systems that share an index or a '
@@ -98,7 +99,7 @@ def command(folder: Path) -> None:
     write_text(folder / "relevance.md", resource("configs/rubrics/relevance.md").read_text(encoding="utf-8"))
     write_text(target, TEMPLATE.format(
         name=folder.resolve().name, corpus=_corpus(found.documents, found.chunks),
-        log=_inline({"path": log_path.name, **({"format": "csv"} if ".csv" in log_path.name else {}), **log}),
+        log=_inline({"path": log_path.name, **_written(log_path), **log}),
         production=production, judge=judge, system="production" if found.run else "hybrid"))
     say(f"log: {log_path.name}, {', '.join(f'{ours} = {theirs}' for ours, theirs in log.items())}")
     for path in found.unused:
@@ -115,6 +116,11 @@ def _corpus(documents: tuple[Path, dict[str, str]] | None, chunks: tuple[Path, d
     else:
         lines.append("chunker = {words = 120, step = 50}")
     return "\n".join(lines)
+
+
+def _written(path: Path) -> dict[str, str]:
+    """``format`` of a log, where its name says so."""
+    return next(({"format": kind} for kind in ("csv", "parquet") if f".{kind}" in path.name), {})
 
 
 def _inline(values: dict[str, str]) -> str:

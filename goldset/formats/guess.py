@@ -13,13 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from goldset.formats.lines import numbered_bytes
+from goldset.formats.markup import SUFFIXES
 
 _ROWS = 200
-_DATA = re.compile(r"\.(jsonl|ndjson|csv)(\.gz)?$")
+_DATA = re.compile(r"\.((jsonl|ndjson|csv)(\.gz)?|parquet)$")
 _RUN = re.compile(r"\.(run|trec)(\.gz)?$")
 _SIGNS = {"markdown": re.compile(r"^#{1,3} \S", re.MULTILINE),
           "html": re.compile(r"</(?:p|div|h[1-6]|body|li)>", re.IGNORECASE)}
 _TURNS = {"role", "turn"}
+_UBI = {"user_query", "query_id", "timestamp"}
+"""What OpenSearch's User Behavior Insights writes of a question."""
 _PEOPLE = {"session": ("session", "session_id", "sid", "conversation", "conversation_id"),
            "agent": ("agent", "user_agent", "ua", "client"), "user": ("user", "user_id", "uid")}
 _WHO = {name for names in _PEOPLE.values() for name in names}
@@ -38,14 +41,26 @@ class Guess:
 
 
 def guess_folder(folder: Path) -> Guess:
-    """Look at the first 200 rows of each JSONL and CSV file of a folder (not of folders in it)."""
+    """Look at the first 200 rows of each JSONL, CSV and Parquet file of a folder.
+
+    A folder in it is a corpus if it holds text, Markdown or HTML files (the most, of several) and no file is one.
+    """
     found = Guess()
     for path in sorted(folder.iterdir()):
         if _RUN.search(path.name):
             found.run = found.run or path
         elif _DATA.search(path.name):
             _place(path, found)
+    if found.documents is None and found.chunks is None:
+        counts = {path: _pages(path) for path in sorted(folder.iterdir()) if path.is_dir() and path.name[0] != "."}
+        most = max(counts, key=lambda path: counts[path], default=None)
+        if most is not None and counts[most]:
+            found.documents = (most, {})
     return found
+
+
+def _pages(folder: Path) -> int:
+    return sum(path.suffix.lower() in SUFFIXES for path in folder.rglob("*"))
 
 
 def _place(path: Path, found: Guess) -> None:
@@ -58,6 +73,9 @@ def _place(path: Path, found: Guess) -> None:
     times = [name for name, values in columns.items() if _is_time(values)]
     if times and texts and found.log is None:
         found.log = (path, _log_columns(columns, texts, times[0]))
+        return
+    if path.suffix == ".parquet":  # readable as a log alone
+        found.unused.append(path)
         return
     ids = [name for name, values in columns.items() if _is_id(values, len(rows)) and texts and name != texts[0][1]]
     if texts and texts[0][0] >= 100 and ids:
@@ -105,6 +123,9 @@ def log_columns(rows: list[dict[str, Any]]) -> dict[str, str]:
 
 
 def _log_columns(columns: dict[str, list[Any]], texts: list[tuple[float, str]], time: str | None) -> dict[str, str]:
+    if columns.keys() >= _UBI:
+        people = {"session": "client_id", "user": "client_id"} if "client_id" in columns else {}
+        return {"text": "user_query", "time": "timestamp", "format": "ubi", **people}
     names = [name for _, name in texts]
     spaced = [name for name in names
               if sum(isinstance(value, str) and " " in value for value in columns[name]) > len(columns[name]) / 4]
@@ -126,6 +147,8 @@ def _prefer(names: list[str], wanted: tuple[str, ...]) -> str:
 
 def sample_rows(path: Path) -> list[dict[str, Any]]:
     """The first rows that can be read; damaged ones are passed over, ``read_log`` reports them."""
+    if path.suffix == ".parquet":
+        return _parquet_rows(path)
     rows: list[dict[str, Any]] = []
     lines: list[str] = []
     for number, raw in numbered_bytes(path, limit=1_000_000):
@@ -140,8 +163,21 @@ def sample_rows(path: Path) -> list[dict[str, Any]]:
         except json.JSONDecodeError:
             continue
         if isinstance(row, dict):
-            rows.append(row)
+            # Hits of a search stand in an envelope.
+            rows.append(row["_source"] if isinstance(row.get("_source"), dict) else row)
     return rows
+
+
+def _parquet_rows(path: Path) -> list[dict[str, Any]]:
+    """The first rows of a Parquet file; none where it is not one, which ``read_log`` reports."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            return next((batch.to_pylist() for batch in file.iter_batches(batch_size=_ROWS)), [])
+    except (OSError, pa.ArrowException):
+        return []
 
 
 def _is_time(values: list[Any]) -> bool:
@@ -149,6 +185,8 @@ def _is_time(values: list[Any]) -> bool:
 
 
 def _time_like(value: Any) -> bool:
+    if isinstance(value, datetime):
+        return True
     if isinstance(value, int | float) and not isinstance(value, bool):
         return 1e9 < value < 2e9 or 1e12 < value < 2e12
     try:

@@ -272,7 +272,7 @@ def test_init_on_an_empty_folder_and_on_none(goldset: Goldset, tmp_path: Path) -
     empty.mkdir()
     done = goldset("init", empty)
     assert done.code == 3
-    assert re.search(r"empty: no question log found; it is a \.jsonl or \.csv file", done.complaint)
+    assert re.search(r"empty: no question log found; it is a \.jsonl, \.csv or \.parquet file", done.complaint)
     assert not list(empty.iterdir())
     done = goldset("init", tmp_path / "nowhere")
     assert done.code == 3
