@@ -13,7 +13,7 @@ import pyarrow as pa
 from goldset.config import Config, DenseSystem, GoldSetSystem, HttpSystem, PythonSystem, QdrantSystem, RunSystem
 from goldset.errors import ExitCode, GoldsetError
 from goldset.pipeline.pooling import found_of, known_chunks, open_old_set
-from goldset.retrievers import KnownChunks, Retriever, build_retrievers, unanswered
+from goldset.retrievers import KnownChunks, Retriever, build_retrievers, deepest, unanswered
 from goldset.retrievers.base import REPEATS
 from goldset.retrievers.scope import beyond_scope
 from goldset.store import Workspace
@@ -71,9 +71,9 @@ def few(questions: pa.Table, count: int) -> pa.Table:
     return questions.take(pa.array(sorted(place for _, _, place in sorted(ranked)[:count]), pa.int64()))
 
 
-def check_system(name: str, config: Config, retriever: Retriever, questions: pa.Table, known: KnownChunks) -> Checked:
-    """Ask one system -> Checked; raises what its search raises."""
-    depth = config.pool.depth
+def check_system(name: str, config: Config, retriever: Retriever, questions: pa.Table, known: KnownChunks, *,
+                 depth: int) -> Checked:
+    """Ask one system for ``depth`` results -> Checked; raises what its search raises."""
     run, status = retriever.search(questions, depth)
     states, details = status.column("status").to_pylist(), status.column("detail").to_pylist()
     lengths = [length for length in status.column("returned").to_pylist() if length]
@@ -116,7 +116,8 @@ def send_ahead(config: Config, retrievers: Mapping[str, Retriever], tables: Mapp
     known = known_chunks(tables["documents"], tables["chunks"])
     for name, system in config.systems.items():
         if isinstance(system, HttpSystem | QdrantSystem | PythonSystem):
-            for note in check_system(name, config, retrievers[name], asked, known).notes:
+            checked = check_system(name, config, retrievers[name], asked, known, depth=deepest(name, config))
+            for note in checked.notes:
                 _log.warning("[systems.%s] %d questions sent ahead: %s", name, len(asked), note)
 
 
@@ -139,7 +140,8 @@ def check_systems(config: Config, tables: Mapping[str, pa.Table], *, questions: 
                                          cache=cache, quiet=True, names=[name])
                 if not isinstance(system, DenseSystem):
                     count = len(tables["questions"]) if isinstance(system, RunSystem) else questions
-                    checked = check_system(name, config, built[name], few(tables["questions"], count), known)
+                    checked = check_system(name, config, built[name], few(tables["questions"], count), known,
+                                           depth=config.pool.depth)
         except GoldsetError as error:
             checked = replace(checked, problem=str(error), exit_code=int(error.exit_code))
         found.append(checked)

@@ -205,11 +205,12 @@ def _question_files(config: Config) -> list[Path]:
 
 def _retrieve(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, dict[str, Any]]:
     from goldset.pipeline.preflight import send_ahead
-    from goldset.retrievers import build_retrievers, retrieve, unanswered
+    from goldset.retrievers import build_retrievers, retrieve, reused, unanswered
     from goldset.retrievers.dense import DenseRetriever
 
     retrievers = build_retrievers(config=context.config, documents=tables["documents"], chunks=tables["chunks"],
-                                  cache=context.workspace.cache("embeddings").parent, quiet=context.quiet)
+                                  cache=context.workspace.cache("embeddings").parent, quiet=context.quiet,
+                                  kept=context.workspace.unfinished("retrieve", context.key))
     send_ahead(context.config, retrievers, tables)
     run, status = retrieve(questions=tables["questions"], retrievers=retrievers, depth=context.config.pool.depth)
     counts: dict[str, dict[str, int]] = {}
@@ -217,7 +218,7 @@ def _retrieve(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables,
         system = counts.setdefault(row["system"], {})
         system[row["status"]] = system.get(row["status"], 0) + 1
     dense = {name: system.report() for name, system in retrievers.items() if isinstance(system, DenseRetriever)}
-    notes = [note for report in dense.values() for note in report.pop("notes")]
+    notes = [note for report in dense.values() for note in report.pop("notes")] + reused(retrievers)
     notes += [f"{name}: {note}" for name in retrievers
               for note in unanswered(status.filter(pc.equal(status.column("system"), name)))]
     return {"run": run, "run_status": status}, {"status": counts, "dense": dense, "notes": notes}
