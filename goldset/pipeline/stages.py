@@ -70,10 +70,11 @@ def _corpus(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, d
     documents = chunks = None
     report: dict[str, Any] = {}
     if section.documents is not None:
-        documents, report["documents_file"] = read_documents(section.documents, path(section.documents.path))
+        documents, report["documents_file"] = read_documents(
+            section.documents, path(section.documents.path), quiet=context.quiet)
     if section.chunks is not None:
-        chunks, report["chunks_file"] = read_chunks(section.chunks, path(section.chunks.path))
-    built = build_corpus(documents=documents, raw_chunks=chunks, config=section)
+        chunks, report["chunks_file"] = read_chunks(section.chunks, path(section.chunks.path), quiet=context.quiet)
+    built = build_corpus(documents=documents, raw_chunks=chunks, config=section, quiet=context.quiet)
     return ({"documents": built.documents, "chunks": built.chunks},
             {**report, **built.report, "notes": _offset_notes(built.report)})
 
@@ -117,13 +118,14 @@ def _spans(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, di
     from goldset.spans import canonical_spans, decided_pairs, merge_twins, twins_apart
     from goldset.spans.neartwins import LISTED, MOST, near_twins
 
-    built, keys = canonical_spans(documents=tables["documents"], chunks=tables["chunks"]), _scope_keys(context.config)
+    built = canonical_spans(documents=tables["documents"], chunks=tables["chunks"], quiet=context.quiet)
+    keys = _scope_keys(context.config)
     spans, least = built.spans, context.config.corpus.merge_near_twins
     merge, apart, absent = decided_pairs(spans, _twin_decisions(context.config))
     texts = len(spans) - built.report["twins"]
     report: dict[str, Any] = {"looked_at": 0}
     if least is not None or texts <= MOST:
-        pairs = near_twins(spans, threshold=LISTED if least is None else min(LISTED, least))
+        pairs = near_twins(spans, threshold=LISTED if least is None else min(LISTED, least), quiet=context.quiet)
         merge += [pair for pair in pairs if least is not None and pair["similarity"] >= least]
         report = {"looked_at": texts, "from": LISTED, "pairs": len(pairs), "most_alike": pairs[:50]}
     joined = merge_twins(spans, merge, apart) if merge else spans
@@ -159,7 +161,8 @@ def _questions(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables
     events, lines = [empty("events")], 0
     rejected: list[dict[str, Any]] = []
     for source in section.logs:
-        read = read_log(source, config.path(source.path), mask=mask, max_line_bytes=section.max_line_bytes)
+        read = read_log(source, config.path(source.path), mask=mask, max_line_bytes=section.max_line_bytes,
+                        quiet=context.quiet)
         events.append(read.events)
         lines += read.lines
         rejected += [{"file": str(source.path), "line": bad.line, "reason": bad.reason, "text": bad.text}
