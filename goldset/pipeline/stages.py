@@ -76,12 +76,17 @@ def _corpus(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, d
         chunks, report["chunks_file"] = read_chunks(section.chunks, path(section.chunks.path), quiet=context.quiet)
     built = build_corpus(documents=documents, raw_chunks=chunks, config=section, quiet=context.quiet)
     return ({"documents": built.documents, "chunks": built.chunks},
-            {**report, **built.report, "notes": _offset_notes(built.report)})
+            {**report, **built.report, "notes": _corpus_notes(report, built.report)})
 
 
-def _offset_notes(report: Mapping[str, Any]) -> list[str]:
-    """How far the offsets of the chunks can be trusted."""
-    offsets, notes = report["offsets"], []
+def _corpus_notes(read: Mapping[str, Any], report: Mapping[str, Any]) -> list[str]:
+    """What was left out, and how far the offsets of the chunks can be trusted."""
+    empty = (("documents", read.get("documents_file", {}).get("empty_documents", 0),
+              read.get("documents_file", {}).get("first_empty_document")),
+             ("chunks", report["empty_chunks"], report["first_empty_chunk"]))
+    notes = [f"{count:,} {what} without any text were left out, the first is '{first}'"
+             for what, count, first in empty if count]
+    offsets = report["offsets"]
     if set(offsets) - {"verified"}:
         first = "; ".join(f"first {state}: {where}" for state, where in report["first"].items())
         notes.append("offsets of the chunks: " + ", ".join(f"{count:,} {state}" for state, count in offsets.items())

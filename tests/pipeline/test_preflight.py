@@ -108,19 +108,20 @@ def test_the_report_counts_what_is_wrong(tmp_path: Path, goldset: Goldset, servi
     assert web["notes"] == [
         "1 of 3 questions failed, the first with: chunk 'b1' stands twice in the list",
         "1 of 4 ids are no chunk of this corpus, e.g. 'elsewhere'; they keep their ranks and cannot be pooled",
-        "1 of 4 results are beyond their question's scope; they keep their ranks and never enter the pool"]
+        "1 of 4 results are beyond their question's scope; they keep their ranks and never enter the pool",
+        "no list has 50 results, which is what is asked for: the longest has 3"]
     assert (found["production"]["missing"], found["production"]["shortest"]) == (1, 8)
     assert found["old"]["notes"] == ["1 of its 1 questions are in the sample; 1 of 2 gold passages of these are found "
                                      "in the corpus"]
     assert found["bm25"]["asked"] is None
     assert found["own"]["empty"] == 2
     said = goldset("systems", "-c", path, "--questions", "1").out.splitlines()
-    assert said[0].split() == ["system", "kind", "asked", "answered", "empty", "failed", "shortest", "list", "ids",
-                               "unknown", "beyond", "scope", "seconds:", "median", "longest"]
+    assert said[0].split() == ["system", "kind", "asked", "answered", "empty", "failed", "short", "lists",
+                               "shortest", "ids", "unknown", "beyond", "scope", "seconds:", "median", "most"]
     # A run file is looked up whole, whatever --questions says; eight results of it are beyond a scope, or four where
     # one of its two questions has none.
     (line,) = [line for line in said if line.startswith("production  run")]
-    assert line.split()[2:] == ["3", "2", "0", "0", "8", "0", str(found["production"]["beyond_scope"]), "-", "-"]
+    assert line.split()[2:] == ["3", "2", "0", "0", "2", "8", "0", str(found["production"]["beyond_scope"]), "-", "-"]
     assert "bm25: built in, nothing to ask" in said
 
 
