@@ -66,7 +66,8 @@ def pool_candidates(
     if unranked is not None:
         top = pd.concat([top, unranked.to_pandas().assign(rank=NO_RANK)], ignore_index=True)
     feeds = ~top["system"].isin(list(audit_only))
-    linked = _links(spans, links)
+    # Of a large corpus most chunks were returned for no question.
+    linked = _links(spans, links.filter(pc.is_in(links.column("chunk_id"), _ids(top["chunk_id"]))))
     chosen = linked[linked["chosen"]]
     best = _best_ranks(top[feeds], chosen)
     candidates = _candidates(best)
@@ -83,12 +84,17 @@ def pool_candidates(
     return PoolTables(candidates, report)
 
 
+def _ids(names: pd.Series[str]) -> pa.Array:
+    return pa.array(names.unique(), pa.string())
+
+
 def _links(spans: pa.Table, links: pa.Table) -> pd.DataFrame:
     """Links with the twin representative, the words of the span, and whether the chunk makes it a candidate."""
     frame = links.select(["chunk_id", "span_id", "span_share"]).to_pandas()
     most = frame["chunk_id"].map(main_span(links))
     frame["chosen"] = (frame["span_id"] == most) | (frame["span_share"] >= HALF)
-    about = spans.select(["span_id", "twin_group", "words"]).to_pandas()
+    held = pc.is_in(spans.column("span_id"), _ids(frame["span_id"]))
+    about = spans.select(["span_id", "twin_group", "words"]).filter(held).to_pandas()
     merged: pd.DataFrame = frame.merge(about, on="span_id", how="inner", validate="many_to_one")
     return merged
 
@@ -134,12 +140,13 @@ def _sizes(
 ) -> dict[str, Any]:
     pooled = top[["question_id", "chunk_id"]].drop_duplicates()
     pairs = best[PAIR].drop_duplicates()
-    words = spans.select(["span_id", "words"]).to_pandas().set_index("span_id")["words"]
+    about = spans.select(["span_id", "words"]).filter(pc.is_in(spans.column("span_id"), _ids(pairs["span_id"])))
+    words = about.to_pandas().set_index("span_id")["words"]
     covered = pooled.merge(linked, on="chunk_id")
     before_twins = covered[covered["chosen"]][PAIR].drop_duplicates()
     chunk_words = None
     if chunks is not None:
-        wanted = chunks.filter(pc.is_in(chunks.column("chunk_id"), pa.array(pooled["chunk_id"].unique(), pa.string())))
+        wanted = chunks.filter(pc.is_in(chunks.column("chunk_id"), _ids(pooled["chunk_id"])))
         ids, texts = wanted.column("chunk_id").to_pylist(), wanted.column("text").to_pylist()
         chunk_words = pooled["chunk_id"].map(dict(zip(ids, map(count_words, texts), strict=True))).sum()
     outside = _outside(covered, pairs)

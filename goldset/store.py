@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -82,6 +83,10 @@ class Workspace:
         """Folder of one stage's result."""
         return self.root / "artifacts" / stage / key
 
+    def unfinished(self, stage: str, key: str) -> Path:
+        """Folder for what a stage has got so far and would be sorry to lose; it goes when the result is written."""
+        return self.root / "unfinished" / stage / key
+
     def has(self, stage: str, key: str) -> bool:
         """Whether the result is there, whole."""
         return (self.artifact(stage, key) / "manifest.json").exists()
@@ -103,6 +108,7 @@ class Workspace:
                 pq.write_table(conform(table, name) if name in SCHEMAS else table, folder / f"{name}.parquet")
             write_json(folder / "manifest.json", {**manifest, "stage": stage, "key": key,
                                                   "rows": {name: len(table) for name, table in tables.items()}})
+        shutil.rmtree(self.unfinished(stage, ""), ignore_errors=True)
         return ArtifactRef(stage, key, target)
 
 
@@ -120,14 +126,19 @@ def read_table(folder: Path, name: str) -> pa.Table:
 
 @contextlib.contextmanager
 def staged_folder(target: Path) -> Iterator[Path]:
-    """A folder to fill; renamed to ``target`` when the block ends well, removed when it does not."""
+    """A folder to fill; renamed to ``target`` when the block ends well, removed when it does not.
+
+    What killed processes left beside it is removed first. A process holds a lock on the folder that it fills, which
+    ends with it; so what another one is filling stays.
+    """
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        aside = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+        _clear_abandoned(target.parent)
+        aside, held = _held_folder(target)
     except OSError as error:
         raise ExternalError(f"{target}: cannot be written ({error.strerror}); the folder must be writable") from error
-    aside.chmod(0o755)
     try:
+        aside.chmod(0o755)
         yield aside
         if target.exists():
             return
@@ -139,6 +150,40 @@ def staged_folder(target: Path) -> Iterator[Path]:
     finally:
         if aside.exists():
             shutil.rmtree(aside, ignore_errors=True)
+        os.close(held)
+
+
+_STAGED = ".filling"
+_STAGED_NAME = re.compile(r"\..+-[a-z0-9_]{8}\.filling")  # as tempfile.mkdtemp makes it
+
+
+def _held_folder(target: Path) -> tuple[Path, int]:
+    """A new folder beside ``target``, and the open file that holds its lock."""
+    while True:
+        aside = Path(tempfile.mkdtemp(prefix=f".{target.name}-", suffix=_STAGED, dir=target.parent))
+        try:
+            held = os.open(aside, os.O_RDONLY)
+        except FileNotFoundError:
+            continue  # taken for abandoned in the moment before the lock
+        with contextlib.suppress(OSError):  # a file system without locks: then nobody clears either
+            fcntl.flock(held, fcntl.LOCK_EX)
+        if aside.exists():
+            return aside, held
+        os.close(held)
+
+
+def _clear_abandoned(parent: Path) -> None:
+    """Remove the folders that nobody fills any more; what cannot be looked at or removed stays."""
+    for folder in parent.iterdir():
+        if not _STAGED_NAME.fullmatch(folder.name):
+            continue
+        with contextlib.suppress(OSError):
+            held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            try:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(held)
 
 
 def write_text(path: Path, text: str) -> None:

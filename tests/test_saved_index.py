@@ -170,6 +170,7 @@ def test_a_killed_build_leaves_no_index_and_two_at_once_leave_one(tmp_path: Path
     assert list(_processes(folder, "killed")) == [-9]
     assert not folder.exists()
     assert list(_processes(folder, "whole", "whole")) == [0, 0]
+    assert list(tmp_path.iterdir()) == [folder]  # and nothing of the killed one
     corpus = [[f"w{number % 7}", f"v{number}"] for number in range(400)]
     query = ["w3", "v9"]
     assert SavedIndex(folder).search([query], 9) == [BM25Index.build(_names(400), corpus).search(query, 9)]

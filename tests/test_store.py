@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +49,55 @@ def test_a_finished_artifact_is_never_overwritten(tmp_path: Path) -> None:
         with staged_folder(tmp_path / "target") as folder:
             (folder / "file").write_text(text)
     assert (tmp_path / "target" / "file").read_text() == "first"
+
+
+def _fill(target: Path, ready: Any) -> None:
+    with staged_folder(target) as folder:
+        (folder / "half").write_text("x")
+        ready.set()
+        time.sleep(60)
+
+
+def test_what_a_killed_process_left_is_cleared_and_what_a_living_one_fills_is_not(tmp_path: Path) -> None:
+    spawn = multiprocessing.get_context("spawn")
+    killed, living = (spawn.Event(), spawn.Event())
+    fillers = [spawn.Process(target=_fill, args=(tmp_path / name, ready))
+               for name, ready in (("one", killed), ("two", living))]
+    try:
+        for filler in fillers:
+            filler.start()
+        assert killed.wait(30)
+        assert living.wait(30)
+        fillers[0].kill()
+        fillers[0].join()
+        # A user's own hidden folder, and a file, are none of ours.
+        (tmp_path / ".one-notes").mkdir()
+        (tmp_path / ".one-abcd1234.filling").write_text("a file")
+        assert sum(path.name.endswith(".filling") for path in tmp_path.iterdir()) == 3
+        with staged_folder(tmp_path / "three") as folder:
+            (folder / "whole").write_text("x")
+        names = sorted(path.name for path in tmp_path.iterdir())
+        assert [name for name in names if "two-" not in name] == [".one-abcd1234.filling", ".one-notes", "three"]
+        (still,) = [path for path in tmp_path.iterdir() if "two-" in path.name]
+        assert (still / "half").exists()
+    finally:
+        for filler in fillers:
+            filler.kill()
+            filler.join()
+
+
+def test_many_start_to_fill_while_others_clear(tmp_path: Path) -> None:
+    """Whoever has made its folder, and no lock on it yet, may find it cleared, and makes another."""
+
+    def fill(number: int) -> None:
+        for turn in range(20):
+            with staged_folder(tmp_path / f"{number}-{turn}") as folder:
+                (folder / "file").write_text("x")
+
+    with ThreadPoolExecutor(8) as workers:
+        list(workers.map(fill, range(8)))
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(f"{n}-{t}" for n in range(8) for t in range(20))
+    assert all((path / "file").exists() for path in tmp_path.iterdir())
 
 
 def _hold(root: Path, ready: Any, release: Any) -> None:

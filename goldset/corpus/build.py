@@ -16,6 +16,7 @@ from goldset.corpus.locate import Placed, in_document, shares_text, whole_docume
 from goldset.corpus.tokens import load_token_starts
 from goldset.errors import DataError
 from goldset.formats.corpora import RawChunk
+from goldset.progress import progress
 from goldset.schemas import OFFSET_STATES, conform, empty, from_rows, schema_of
 from goldset.text import canonical_json, twin_key
 
@@ -33,12 +34,13 @@ class CorpusTables:
 
 
 def build_corpus(
-    *, documents: pa.Table | None, raw_chunks: Sequence[RawChunk] | None, config: CorpusConfig
+    *, documents: pa.Table | None, raw_chunks: Sequence[RawChunk] | None, config: CorpusConfig, quiet: bool = True
 ) -> CorpusTables:
     """Documents and chunks as read -> documents, chunks with offsets that say how far they can be trusted.
 
     Without chunks the documents are cut by ``config.chunker``, chunk_id = ``doc_id:start-end``. Chunks with nothing
-    visible in their body are left out and counted. Documents that only chunks name get a row without text.
+    visible in their body are left out and counted. Documents that only chunks name get a row without text. Unless
+    ``quiet``, bars show how far it is.
 
     Report: documents, chunks, empty_chunks, offsets (state -> chunks), first (state -> the first chunk in it, for
     states that deserve a look), unknown_documents, overlapping_pairs (neighbours), pairs_agree, first_disagreeing.
@@ -48,10 +50,10 @@ def build_corpus(
     """
     table = documents if documents is not None else empty("documents")
     if raw_chunks is None:
-        placed = _own_chunks(table, config)
+        placed = _own_chunks(table, config, quiet)
         report: dict[str, Any] = {"empty_chunks": 0, "first_empty_chunk": None, "unknown_documents": 0}
     else:
-        placed, report = _given_chunks(raw_chunks, table, config)
+        placed, report = _given_chunks(raw_chunks, table, config, quiet)
     if not placed:
         raise DataError(
             f"{_where(config)}: no chunk with any text in it ({report['empty_chunks']} empty); the corpus is empty"
@@ -75,20 +77,23 @@ def _where(config: CorpusConfig) -> str:
     return str(source.path)
 
 
-def _own_chunks(documents: pa.Table, config: CorpusConfig) -> list[Placed]:
+def _own_chunks(documents: pa.Table, config: CorpusConfig, quiet: bool) -> list[Placed]:
     assert config.chunker is not None
     tokenizer = config.chunker.tokenizer
     token_starts = load_token_starts(tokenizer) if tokenizer is not None else None
     placed = []
-    for doc_id, text in zip(documents.column("doc_id").to_pylist(), documents.column("text").to_pylist(), strict=True):
-        for start, end in cut_document(text or "", config.chunker, token_starts):
-            chunk = RawChunk(0, f"{doc_id}:{start}-{end}", doc_id, text[start:end], None, start, end, {})
-            placed.append(Placed(chunk, start, end, 0, "verified"))
+    columns = (documents.column(name).to_pylist() for name in ("doc_id", "text"))
+    with progress("cutting documents", len(documents), quiet=quiet) as advance:
+        for doc_id, text in zip(*columns, strict=True):
+            for start, end in cut_document(text or "", config.chunker, token_starts):
+                chunk = RawChunk(0, f"{doc_id}:{start}-{end}", doc_id, text[start:end], None, start, end, {})
+                placed.append(Placed(chunk, start, end, 0, "verified"))
+            advance(1)
     return placed
 
 
 def _given_chunks(
-    raw: Sequence[RawChunk], documents: pa.Table, config: CorpusConfig
+    raw: Sequence[RawChunk], documents: pa.Table, config: CorpusConfig, quiet: bool
 ) -> tuple[list[Placed], dict[str, Any]]:
     texts = dict(zip(documents.column("doc_id").to_pylist(), documents.column("text").to_pylist(), strict=True))
     groups: dict[str, list[RawChunk]] = {}
@@ -106,14 +111,16 @@ def _given_chunks(
             "check the fields that hold the ids"
         )
     placed: list[Placed] = []
-    for doc_id, chunks in groups.items():
-        text = texts.get(doc_id)
-        if text is not None:
-            placed.extend(in_document(chunks, text))
-        elif len(chunks) == 1 and chunks[0].chunk_id == doc_id and chunks[0].start is None:
-            placed.append(whole_document(chunks[0]))
-        else:
-            placed.extend(without_document(chunks))
+    with progress("placing chunks", len(raw) - len(empties), quiet=quiet) as advance:
+        for doc_id, chunks in groups.items():
+            text = texts.get(doc_id)
+            if text is not None:
+                placed.extend(in_document(chunks, text))
+            elif len(chunks) == 1 and chunks[0].chunk_id == doc_id and chunks[0].start is None:
+                placed.append(whole_document(chunks[0]))
+            else:
+                placed.extend(without_document(chunks))
+            advance(len(chunks))
     _check_found([found for found in placed if texts.get(found.chunk.doc_id) is not None], config)
     empties.extend(found.chunk.chunk_id for found in placed if not twin_key(found.body))
     placed = [found for found in placed if twin_key(found.body)]

@@ -30,7 +30,7 @@ class RawChunk:
     metadata: dict[str, Any]
 
 
-def read_documents(source: DocumentSource, path: Path) -> tuple[pa.Table, dict[str, Any]]:
+def read_documents(source: DocumentSource, path: Path, *, quiet: bool = True) -> tuple[pa.Table, dict[str, Any]]:
     """JSONL file or folder -> table ``documents``, and a report.
 
     Empty documents (nothing visible) are left out. Report: documents, empty_documents, other_files, first_empty.
@@ -38,12 +38,13 @@ def read_documents(source: DocumentSource, path: Path) -> tuple[pa.Table, dict[s
     Args:
         source: names of the fields, and the markup of the text field.
         path: the file or folder; in a folder doc_id is the path below it, ``guide/reset.md``.
+        quiet: no progress bar.
 
     Raises:
         DataError: a file that cannot be read, a line without id or text, an id that stands twice, no document left.
     """
     report: dict[str, Any] = {"documents": 0, "empty_documents": 0, "first_empty_document": None}
-    rows = _folder(path, report) if path.is_dir() else _document_lines(source, path, report)
+    rows = _folder(path, report) if path.is_dir() else _document_lines(source, path, report, quiet)
     if not rows:
         raise DataError(
             f"{path}: no document with any text in it ({report['empty_documents']} empty); "
@@ -89,10 +90,12 @@ def _file_text(file: Path) -> str:
         raise DataError(f"{file}: cannot be read ({error.strerror})") from error
 
 
-def _document_lines(source: DocumentSource, path: Path, report: dict[str, Any]) -> list[dict[str, Any]]:
+def _document_lines(
+    source: DocumentSource, path: Path, report: dict[str, Any], quiet: bool
+) -> list[dict[str, Any]]:
     rows = []
     seen: dict[str, int] = {}
-    for line, row in json_lines(path):
+    for line, row in json_lines(path, quiet=quiet):
         doc_id = _id(row, source.id, path, line)
         _unique(doc_id, seen, path, line)
         marked = READERS[source.markup](_text(row, source.text, path, line))
@@ -123,7 +126,7 @@ def _kept(text: str, doc_id: str, report: dict[str, Any]) -> bool:
     return False
 
 
-def read_chunks(source: ChunkSource, path: Path) -> tuple[list[RawChunk], dict[str, Any]]:
+def read_chunks(source: ChunkSource, path: Path, *, quiet: bool = True) -> tuple[list[RawChunk], dict[str, Any]]:
     """JSONL file -> chunks in the order of the file, and a report.
 
     Where no line has the document field under its default name, each chunk is a document of its own, as in BEIR.
@@ -135,7 +138,7 @@ def read_chunks(source: ChunkSource, path: Path) -> tuple[list[RawChunk], dict[s
     chunks: list[RawChunk] = []
     seen: dict[str, int] = {}
     without: list[RawChunk] = []
-    for line, row in json_lines(path):
+    for line, row in json_lines(path, quiet=quiet):
         chunk_id = _id(row, source.id, path, line)
         _unique(chunk_id, seen, path, line)
         doc_id = opaque_id(field(row, source.doc_id))

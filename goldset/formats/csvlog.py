@@ -24,14 +24,14 @@ class Record:
     reason: str | None = None
 
 
-def csv_records(path: Path, limit: int) -> Iterator[Record]:
+def csv_records(path: Path, limit: int, *, quiet: bool = True) -> Iterator[Record]:
     """A CSV file -> records; the separator (comma, semicolon or tab) is the commonest in the first line.
 
     No word stands for a missing value. A record may span lines within quotes, up to ``limit`` bytes; a quote that is
     not closed within them, or that closes into a record of another width than the header, costs its own line only:
     reading goes on with the next line. Reasons: ``empty_line``, ``not_utf8``, ``overlong``, ``quoting``.
     """
-    source = numbered_bytes(path, limit=limit)
+    source = numbered_bytes(path, limit=limit, quiet=quiet)
     waiting: deque[tuple[int, bytes]] = deque()
     separator, width = "", 0
     while (item := waiting.popleft() if waiting else next(source, None)) is not None:

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from goldset.errors import DataError
+from goldset.progress import progress
 
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _PACKED = 5  # what gzip makes of runs and qrels
+_MB = 1_000_000
 _BOM = b"\xef\xbb\xbf"
 _ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -53,17 +55,21 @@ def read_bytes(path: Path, count: int = -1) -> bytes:
             raise DataError(f"{path}: the gzip file is damaged ({error}); fetch or write it again") from error
 
 
-def numbered_bytes(path: Path, *, limit: int | None = None) -> Iterator[tuple[int, bytes]]:
+def numbered_bytes(path: Path, *, limit: int | None = None, quiet: bool = True) -> Iterator[tuple[int, bytes]]:
     """(line number from 1, bytes without line end); a leading byte order mark is gone.
 
     A line longer than ``limit`` bytes comes cut to ``limit + 1`` bytes, so that the caller can see and refuse it
-    without ever holding it.
+    without ever holding it. Unless ``quiet``, a bar counts the megabytes of the file.
     """
-    with open_bytes(path) as stream:
-        number = 0
+    with open_bytes(path) as stream, progress(f"reading {path.name}, MB", _megabytes(path), quiet=quiet) as advance:
+        number = done = 0
+        on_disk = getattr(stream, "fileobj", stream)  # below gzip
         try:
             while piece := stream.readline(-1 if limit is None else limit + 1):
                 number += 1
+                if not quiet and (at := on_disk.tell() // _MB) > done:
+                    advance(at - done)
+                    done = at
                 while limit is not None and len(piece) > limit and not piece.endswith(b"\n"):
                     rest = stream.readline(limit + 1)
                     if not rest or rest.endswith(b"\n"):
@@ -75,9 +81,13 @@ def numbered_bytes(path: Path, *, limit: int | None = None) -> Iterator[tuple[in
                             "fetch or write it again") from error
 
 
-def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
+def _megabytes(path: Path) -> int:
+    return path.stat().st_size // _MB if path.is_file() else 0
+
+
+def numbered_lines(path: Path, *, quiet: bool = True) -> Iterator[tuple[int, str]]:
     """(line number from 1, text without line end) of a UTF-8 file; DataError names the line that is not UTF-8."""
-    for number, line in numbered_bytes(path):
+    for number, line in numbered_bytes(path, quiet=quiet):
         try:
             yield number, line.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -85,12 +95,12 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, str]]:
                             "convert the file to UTF-8") from error
 
 
-def json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def json_lines(path: Path, *, quiet: bool = True) -> Iterator[tuple[int, dict[str, Any]]]:
     """(line number, object) of a JSONL file; blank lines are skipped; anything but an object is a DataError.
 
     Half surrogate pairs become the replacement character, one code point for one, so that offsets hold.
     """
-    for number, line in numbered_lines(path):
+    for number, line in numbered_lines(path, quiet=quiet):
         if not line.strip():
             continue
         try:

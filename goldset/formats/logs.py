@@ -62,18 +62,18 @@ class _Bad(Exception):
     """This line is rejected, for this reason."""
 
 
-def read_log(source: LogSource, path: Path, *, mask: Mask, max_line_bytes: int) -> LogRead:
+def read_log(source: LogSource, path: Path, *, mask: Mask, max_line_bytes: int, quiet: bool = True) -> LogRead:
     """A log file -> events, rejected lines and counts.
 
     ``path`` is the file to open, ``source`` gives its format and column names. Text must be a string: a number, list
     or null is rejected, and words such as ``null`` or ``NA`` in a CSV file are text. Reasons: ``empty_line``,
     ``not_utf8``, ``overlong``, ``not_json``, ``not_object``, ``no_text``, ``not_text``, ``columns``, ``quoting``,
-    ``no_conversation``, ``no_turn``, ``no_role``.
+    ``no_conversation``, ``no_turn``, ``no_role``. Unless ``quiet``, a bar shows how far the file is read.
 
     Raises:
         DataError: the file cannot be opened or decompressed, is not of its format, or has no column of that name.
     """
-    reader = _Reader(source, mask, max_line_bytes)
+    reader = _Reader(source, mask, max_line_bytes, quiet)
     {"jsonl": reader.jsonl, "csv": reader.csv, "parquet": reader.parquet, "chat": reader.chat, "ubi": reader.ubi}[
         source.format
     ](path)
@@ -83,8 +83,8 @@ def read_log(source: LogSource, path: Path, *, mask: Mask, max_line_bytes: int) 
 class _Reader:
     """State of one reading: rows waiting for their batch, tables so far, counts."""
 
-    def __init__(self, source: LogSource, mask: Mask, limit: int) -> None:
-        self.source, self.mask, self.limit = source, mask, limit
+    def __init__(self, source: LogSource, mask: Mask, limit: int, quiet: bool) -> None:
+        self.source, self.mask, self.limit, self.quiet = source, mask, limit, quiet
         self.rows: list[dict[str, Any]] = []
         self.tables: list[pa.Table] = []
         self.rejected: list[Rejected] = []
@@ -118,7 +118,7 @@ class _Reader:
 
     def csv(self, path: Path) -> None:
         names: list[str] | None = None
-        for record in csv_records(path, self.limit):
+        for record in csv_records(path, self.limit, quiet=self.quiet):
             self.lines += record.lines
             self.other["continuation"] += record.lines - 1
             if record.reason:
@@ -235,7 +235,7 @@ class _Reader:
     # --- lines and rows ----------------------------------------------------------------------------------------
 
     def _objects(self, path: Path) -> Iterator[tuple[int, dict[str, Any], str]]:
-        for number, line in numbered_bytes(path, limit=self.limit):
+        for number, line in numbered_bytes(path, limit=self.limit, quiet=self.quiet):
             self.lines += 1
             raw = line[:_EXCERPT_READ].decode("utf-8", "replace")
             try:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from goldset.config import Config, DenseSystem, GoldSetSystem, HttpSystem, PythonSystem, QdrantSystem, RunSystem
 from goldset.errors import ExitCode, GoldsetError
 from goldset.pipeline.pooling import found_of, known_chunks, open_old_set
-from goldset.retrievers import KnownChunks, Retriever, build_retrievers, unanswered
+from goldset.retrievers import KnownChunks, Retriever, build_retrievers, deepest, unanswered
 from goldset.retrievers.base import REPEATS
 from goldset.retrievers.scope import beyond_scope
 from goldset.store import Workspace
@@ -31,7 +31,7 @@ class Checked:
     Attributes:
         asked: questions that were sent; then how many had results, none, failed, or are not in the run.
         repeated: lists with a chunk twice, among the failed.
-        short: lists shorter than the pool depth; ``shortest``: results in the shortest.
+        short: lists shorter than what was asked for; then results in the shortest and in the longest.
         results: results in all; then those that are no chunk of the corpus, and those beyond the question's scope.
         scoped: questions that had a scope to honour.
         seconds_median: of the questions, new tries included; then the longest.
@@ -49,6 +49,7 @@ class Checked:
     repeated: int | None = None
     short: int | None = None
     shortest: int | None = None
+    longest: int | None = None
     results: int | None = None
     unknown: int | None = None
     beyond_scope: int | None = None
@@ -71,9 +72,9 @@ def few(questions: pa.Table, count: int) -> pa.Table:
     return questions.take(pa.array(sorted(place for _, _, place in sorted(ranked)[:count]), pa.int64()))
 
 
-def check_system(name: str, config: Config, retriever: Retriever, questions: pa.Table, known: KnownChunks) -> Checked:
-    """Ask one system -> Checked; raises what its search raises."""
-    depth = config.pool.depth
+def check_system(name: str, config: Config, retriever: Retriever, questions: pa.Table, known: KnownChunks, *,
+                 depth: int) -> Checked:
+    """Ask one system for ``depth`` results -> Checked; raises what its search raises."""
     run, status = retriever.search(questions, depth)
     states, details = status.column("status").to_pylist(), status.column("detail").to_pylist()
     lengths = [length for length in status.column("returned").to_pylist() if length]
@@ -84,14 +85,15 @@ def check_system(name: str, config: Config, retriever: Retriever, questions: pa.
         asked=len(questions), answered=states.count("ok"), empty=states.count("empty"),
         failed=states.count("failed"), missing=states.count("missing"),
         repeated=sum(REPEATS in (detail or "") for detail in details),
-        short=sum(length < depth for length in lengths), shortest=min(lengths, default=None), results=len(run),
+        short=sum(length < depth for length in lengths), shortest=min(lengths, default=None),
+        longest=max(lengths, default=None), results=len(run),
         unknown=len(strange), beyond_scope=int(beyond_scope(run, questions, known).sum()),
         scoped=sum(scope != "{}" for scope in questions.column("scope").to_pylist()),
         seconds_median=median(seconds) if seconds else None, seconds_max=max(seconds, default=None))
-    return replace(checked, notes=(*unanswered(status), *_notes(checked, strange, details)))
+    return replace(checked, notes=(*unanswered(status), *_notes(checked, strange, details, depth)))
 
 
-def _notes(checked: Checked, strange: Sequence[str], details: Sequence[str | None]) -> tuple[str, ...]:
+def _notes(checked: Checked, strange: Sequence[str], details: Sequence[str | None], depth: int) -> tuple[str, ...]:
     """What somebody should look at before the rebuild."""
     from goldset.retrievers.runfile import DISAGREE
 
@@ -103,6 +105,8 @@ def _notes(checked: Checked, strange: Sequence[str], details: Sequence[str | Non
         (checked.beyond_scope, f"{checked.beyond_scope} of {checked.results} results are beyond their question's "
                                "scope; they keep their ranks and never enter the pool"),
         (odd, f"{DISAGREE} ({odd} questions)"),
+        ((checked.longest or depth) < depth, f"no list has {depth} results, which is what is asked for: the longest has "
+                                             f"{checked.longest}"),
     ]
     return tuple(note for applies, note in notes if applies)
 
@@ -116,7 +120,8 @@ def send_ahead(config: Config, retrievers: Mapping[str, Retriever], tables: Mapp
     known = known_chunks(tables["documents"], tables["chunks"])
     for name, system in config.systems.items():
         if isinstance(system, HttpSystem | QdrantSystem | PythonSystem):
-            for note in check_system(name, config, retrievers[name], asked, known).notes:
+            checked = check_system(name, config, retrievers[name], asked, known, depth=deepest(name, config))
+            for note in checked.notes:
                 _log.warning("[systems.%s] %d questions sent ahead: %s", name, len(asked), note)
 
 
@@ -139,7 +144,8 @@ def check_systems(config: Config, tables: Mapping[str, pa.Table], *, questions: 
                                          cache=cache, quiet=True, names=[name])
                 if not isinstance(system, DenseSystem):
                     count = len(tables["questions"]) if isinstance(system, RunSystem) else questions
-                    checked = check_system(name, config, built[name], few(tables["questions"], count), known)
+                    checked = check_system(name, config, built[name], few(tables["questions"], count), known,
+                                           depth=config.pool.depth)
         except GoldsetError as error:
             checked = replace(checked, problem=str(error), exit_code=int(error.exit_code))
         found.append(checked)
@@ -166,8 +172,8 @@ def as_json(found: Sequence[Checked]) -> dict[str, Any]:
 
 def text(found: Sequence[Checked]) -> str:
     """The answer on a terminal: a table of what was asked, then what to look at."""
-    head = ("system", "kind", "asked", "answered", "empty", "failed", "shortest list", "ids unknown", "beyond scope",
-            "seconds: median", "longest")
+    head = ("system", "kind", "asked", "answered", "empty", "failed", "short lists", "shortest", "ids unknown",
+            "beyond scope", "seconds: median", "most")
     rows = [head, *(_cells(one) for one in found if one.asked is not None)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
     lines = ["  ".join(cell.ljust(width) if column < 2 else cell.rjust(width)
@@ -180,7 +186,8 @@ def text(found: Sequence[Checked]) -> str:
 
 
 def _cells(one: Checked) -> tuple[str, ...]:
-    counts = (one.asked, one.answered, one.empty, one.failed, one.shortest, one.unknown, one.beyond_scope)
+    counts = (one.asked, one.answered, one.empty, one.failed, one.short, one.shortest, one.unknown,
+              one.beyond_scope)
     times = (one.seconds_median, one.seconds_max)
     return (one.system, one.kind, *("-" if count is None else f"{count:,}" for count in counts),
             *("-" if seconds is None else f"{seconds:.3f}" for seconds in times))

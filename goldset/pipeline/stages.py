@@ -70,17 +70,23 @@ def _corpus(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, d
     documents = chunks = None
     report: dict[str, Any] = {}
     if section.documents is not None:
-        documents, report["documents_file"] = read_documents(section.documents, path(section.documents.path))
+        documents, report["documents_file"] = read_documents(
+            section.documents, path(section.documents.path), quiet=context.quiet)
     if section.chunks is not None:
-        chunks, report["chunks_file"] = read_chunks(section.chunks, path(section.chunks.path))
-    built = build_corpus(documents=documents, raw_chunks=chunks, config=section)
+        chunks, report["chunks_file"] = read_chunks(section.chunks, path(section.chunks.path), quiet=context.quiet)
+    built = build_corpus(documents=documents, raw_chunks=chunks, config=section, quiet=context.quiet)
     return ({"documents": built.documents, "chunks": built.chunks},
-            {**report, **built.report, "notes": _offset_notes(built.report)})
+            {**report, **built.report, "notes": _corpus_notes(report, built.report)})
 
 
-def _offset_notes(report: Mapping[str, Any]) -> list[str]:
-    """How far the offsets of the chunks can be trusted."""
-    offsets, notes = report["offsets"], []
+def _corpus_notes(read: Mapping[str, Any], report: Mapping[str, Any]) -> list[str]:
+    """What was left out, and how far the offsets of the chunks can be trusted."""
+    empty = (("documents", read.get("documents_file", {}).get("empty_documents", 0),
+              read.get("documents_file", {}).get("first_empty_document")),
+             ("chunks", report["empty_chunks"], report["first_empty_chunk"]))
+    notes = [f"{count:,} {what} without any text were left out, the first is '{first}'"
+             for what, count, first in empty if count]
+    offsets = report["offsets"]
     if set(offsets) - {"verified"}:
         first = "; ".join(f"first {state}: {where}" for state, where in report["first"].items())
         notes.append("offsets of the chunks: " + ", ".join(f"{count:,} {state}" for state, count in offsets.items())
@@ -117,13 +123,14 @@ def _spans(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, di
     from goldset.spans import canonical_spans, decided_pairs, merge_twins, twins_apart
     from goldset.spans.neartwins import LISTED, MOST, near_twins
 
-    built, keys = canonical_spans(documents=tables["documents"], chunks=tables["chunks"]), _scope_keys(context.config)
+    built = canonical_spans(documents=tables["documents"], chunks=tables["chunks"], quiet=context.quiet)
+    keys = _scope_keys(context.config)
     spans, least = built.spans, context.config.corpus.merge_near_twins
     merge, apart, absent = decided_pairs(spans, _twin_decisions(context.config))
     texts = len(spans) - built.report["twins"]
     report: dict[str, Any] = {"looked_at": 0}
     if least is not None or texts <= MOST:
-        pairs = near_twins(spans, threshold=LISTED if least is None else min(LISTED, least))
+        pairs = near_twins(spans, threshold=LISTED if least is None else min(LISTED, least), quiet=context.quiet)
         merge += [pair for pair in pairs if least is not None and pair["similarity"] >= least]
         report = {"looked_at": texts, "from": LISTED, "pairs": len(pairs), "most_alike": pairs[:50]}
     joined = merge_twins(spans, merge, apart) if merge else spans
@@ -159,7 +166,8 @@ def _questions(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables
     events, lines = [empty("events")], 0
     rejected: list[dict[str, Any]] = []
     for source in section.logs:
-        read = read_log(source, config.path(source.path), mask=mask, max_line_bytes=section.max_line_bytes)
+        read = read_log(source, config.path(source.path), mask=mask, max_line_bytes=section.max_line_bytes,
+                        quiet=context.quiet)
         events.append(read.events)
         lines += read.lines
         rejected += [{"file": str(source.path), "line": bad.line, "reason": bad.reason, "text": bad.text}
@@ -205,11 +213,12 @@ def _question_files(config: Config) -> list[Path]:
 
 def _retrieve(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables, dict[str, Any]]:
     from goldset.pipeline.preflight import send_ahead
-    from goldset.retrievers import build_retrievers, retrieve, unanswered
+    from goldset.retrievers import build_retrievers, retrieve, reused, unanswered
     from goldset.retrievers.dense import DenseRetriever
 
     retrievers = build_retrievers(config=context.config, documents=tables["documents"], chunks=tables["chunks"],
-                                  cache=context.workspace.cache("embeddings").parent, quiet=context.quiet)
+                                  cache=context.workspace.cache("embeddings").parent, quiet=context.quiet,
+                                  kept=context.workspace.unfinished("retrieve", context.key))
     send_ahead(context.config, retrievers, tables)
     run, status = retrieve(questions=tables["questions"], retrievers=retrievers, depth=context.config.pool.depth)
     counts: dict[str, dict[str, int]] = {}
@@ -217,7 +226,7 @@ def _retrieve(context: Context, tables: Mapping[str, pa.Table]) -> tuple[Tables,
         system = counts.setdefault(row["system"], {})
         system[row["status"]] = system.get(row["status"], 0) + 1
     dense = {name: system.report() for name, system in retrievers.items() if isinstance(system, DenseRetriever)}
-    notes = [note for report in dense.values() for note in report.pop("notes")]
+    notes = [note for report in dense.values() for note in report.pop("notes")] + reused(retrievers)
     notes += [f"{name}: {note}" for name in retrievers
               for note in unanswered(status.filter(pc.equal(status.column("system"), name)))]
     return {"run": run, "run_status": status}, {"status": counts, "dense": dense, "notes": notes}

@@ -22,11 +22,12 @@ from goldset.config import (
 )
 from goldset.errors import DataError
 from goldset.retrievers.base import Retriever, unanswered
+from goldset.retrievers.kept import Kept
 from goldset.retrievers.nearest import HNSW, IVF, Kind
 from goldset.retrievers.scope import KnownChunks, Scopes
 from goldset.schemas import empty
 
-__all__ = ["KnownChunks", "Retriever", "build_retrievers", "retrieve", "unanswered"]
+__all__ = ["KnownChunks", "Retriever", "build_retrievers", "deepest", "retrieve", "reused", "unanswered"]
 
 _log = logging.getLogger(__name__)
 
@@ -37,6 +38,7 @@ def build_retrievers(
     documents: pa.Table,
     chunks: pa.Table,
     cache: Path,
+    kept: Path | None = None,
     quiet: bool = False,
     names: Collection[str] | None = None,
 ) -> dict[str, Retriever]:
@@ -49,6 +51,7 @@ def build_retrievers(
         documents: table documents; a question's scope filters by their metadata.
         chunks: table chunks.
         cache: root of the caches; ``bm25/`` and ``embeddings/`` are made in it.
+        kept: folder in which answers of services and functions are kept as they come; default: in memory.
         quiet: no progress bars.
         names: only these of the systems that are no hybrids; default: all, hybrids too.
 
@@ -59,7 +62,7 @@ def build_retrievers(
     """
     if not len(chunks):
         raise DataError("[corpus]: 0 chunks; there is nothing to search, so check the corpus files and field names")
-    corpus = _Corpus(documents, chunks.sort_by("chunk_id").combine_chunks(), cache, quiet)
+    corpus = _Corpus(documents, chunks.sort_by("chunk_id").combine_chunks(), cache, kept, quiet)
     simple = {
         name: _simple(name, config, corpus)
         for name, system in config.systems.items()
@@ -77,22 +80,46 @@ def build_retrievers(
 def retrieve(*, questions: pa.Table, retrievers: Mapping[str, Retriever], depth: int) -> tuple[pa.Table, pa.Table]:
     """Table questions -> tables run and run_status of all systems, one system after the other.
 
-    Every question has a row in run_status for every system, also where its list is empty.
+    Every question has a row in run_status for every system, also where its list is empty. Hybrids go first: they ask
+    deeper, and a service that is also a system of its own is asked once (its list is the head of the deeper one).
     """
-    answers = [retriever.search(questions, depth) for retriever in retrievers.values()]
-    if not answers:
+    from goldset.retrievers.hybrid import HybridRetriever
+
+    found = {name: retrievers[name].search(questions, depth)
+             for name in sorted(retrievers, key=lambda name: not isinstance(retrievers[name], HybridRetriever))}
+    if not found:
         return empty("run"), empty("run_status")
-    runs, states = zip(*answers, strict=True)
+    runs, states = zip(*(found[name] for name in retrievers), strict=True)
     return pa.concat_tables(runs), pa.concat_tables(states)
+
+
+def deepest(name: str, config: Config) -> int:
+    """Results a question that a rebuild asks of a system: a hybrid's parts give deeper lists."""
+    from goldset.retrievers.hybrid import DEEPER
+
+    parts = {part for system in config.systems.values() if isinstance(system, HybridSystem) for part in system.of}
+    return config.pool.depth * (DEEPER if name in parts else 1)
+
+
+def reused(retrievers: Mapping[str, Retriever]) -> list[str]:
+    """What to say of systems that answered some questions before an earlier start was stopped."""
+    counts = {name: len(one.kept.reused) for name, one in retrievers.items() if hasattr(one, "kept")}
+    return [f"{name}: {count:,} questions had been answered before the stage was stopped, and were not asked again"
+            for name, count in counts.items() if count]
 
 
 class _Corpus:
     """What the systems share: chunks in the order of chunk_id, their ids, and the filter."""
 
-    def __init__(self, documents: pa.Table, chunks: pa.Table, cache: Path, quiet: bool) -> None:
+    def __init__(self, documents: pa.Table, chunks: pa.Table, cache: Path, kept: Path | None, quiet: bool) -> None:
         self.chunks, self.cache, self.quiet = chunks, cache, quiet
+        self._kept = kept
         self.scopes = Scopes(documents, chunks.column("doc_id").to_pylist())
         self.known = KnownChunks(chunks.column("chunk_id").to_pylist(), self.scopes)
+
+    def answers(self, system: str) -> Kept:
+        """Answers of one system so far."""
+        return Kept(system, None if self._kept is None else self._kept / f"{system}.jsonl")
 
 
 def _simple(name: str, config: Config, corpus: _Corpus) -> Retriever:
@@ -144,7 +171,9 @@ def _simple(name: str, config: Config, corpus: _Corpus) -> Retriever:
     if isinstance(system, HttpSystem):
         from goldset.retrievers.http import HttpRetriever
 
-        return HttpRetriever(name, family, system=system, known=corpus.known, quiet=corpus.quiet)
+        return HttpRetriever(
+            name, family, system=system, known=corpus.known, quiet=corpus.quiet, kept=corpus.answers(name)
+        )
     if isinstance(system, QdrantSystem):
         from goldset.encoder import load_encoder, located
         from goldset.retrievers.qdrant import QdrantRetriever
@@ -157,11 +186,12 @@ def _simple(name: str, config: Config, corpus: _Corpus) -> Retriever:
             encoder=load_encoder(located(system.model, config.base), dtype=system.dtype, cache=corpus.cache),
             known=corpus.known,
             quiet=corpus.quiet,
+            kept=corpus.answers(name),
         )
     if isinstance(system, PythonSystem):
         from goldset.retrievers.entry import PythonRetriever
 
-        return PythonRetriever(name, family, entry=system.entry, known=corpus.known)
+        return PythonRetriever(name, family, entry=system.entry, known=corpus.known, kept=corpus.answers(name))
     assert_never(system)
 
 

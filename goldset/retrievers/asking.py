@@ -15,6 +15,7 @@ from goldset.config import Service
 from goldset.errors import ExternalError
 from goldset.progress import progress
 from goldset.retrievers.base import Answer
+from goldset.retrievers.kept import Kept
 
 LONGEST_PAUSE = 30.0  # seconds, also where the server asks for more
 FIRST_PAUSE = 0.5
@@ -60,9 +61,17 @@ class Manners:
 
 
 def ask_all(
-    name: str, questions: Sequence[T], ask: Callable[[T], Answer], manners: Manners, *, quiet: bool
+    name: str,
+    questions: Sequence[T],
+    ask: Callable[[T], Answer],
+    manners: Manners,
+    *,
+    kept: Kept,
+    keys: Sequence[str],
+    depth: int,
+    quiet: bool,
 ) -> list[Answer]:
-    """One answer a question, in their order, with the seconds that it took.
+    """One answer a question, in their order, with the seconds that it took; what is known is not asked.
 
     A question that still fails after all tries is ``failed``, with the reason. When more fail than the configuration
     allows, or all do, no further question is asked.
@@ -72,6 +81,9 @@ def ask_all(
         questions: what ``ask`` gets.
         ask: asks once; raises AgainError where a new try makes sense.
         manners: rate, tries, share.
+        kept: answers so far; new ones are put there as they come.
+        keys: of each question there.
+        depth: results asked for.
         quiet: no progress bar.
 
     Raises:
@@ -80,9 +92,14 @@ def ask_all(
     service, stop = manners.service, threading.Event()
     pace = Pace(service.per_second)
 
-    def timed(question: T) -> Answer:
+    def timed(question: T, key: str) -> Answer:
+        known = kept.get(key, depth)
+        if known is not None:
+            return known
         began = time.perf_counter()
-        return replace(patiently(question), seconds=time.perf_counter() - began)
+        answer = replace(patiently(question), seconds=time.perf_counter() - began)
+        kept.add(key, depth, answer)
+        return answer
 
     def patiently(question: T) -> Answer:
         failure = ""
@@ -103,7 +120,7 @@ def ask_all(
     workers = ThreadPoolExecutor(service.in_flight)
     try:
         with progress(f"asking {name}", len(questions), quiet=quiet) as advance:
-            for answer in workers.map(timed, questions):
+            for answer in workers.map(timed, questions, keys):
                 answers.append(answer)
                 advance(1)
                 _give_up(name, answers, len(questions), manners)

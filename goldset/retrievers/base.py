@@ -123,6 +123,8 @@ def unanswered(status: pa.Table) -> list[str]:
         told.append(f"{failed} of {len(states)} questions failed, the first with: {details[states.index('failed')]}")
     if missing := states.count("missing"):
         told.append(f"{missing} of {len(states)} questions are not in the run")
+    if wordless := states.count("no_tokens"):
+        told.append(f"{wordless} of {len(states)} questions have no word to look up, and no list")
     return told
 
 

@@ -13,12 +13,13 @@ import pyarrow as pa
 
 from goldset.errors import ConfigError, DataError, ExternalError, GoldsetError
 from goldset.formats.lines import opaque_id
-from goldset.retrievers.base import REPEATS, Answer, check_known, repeated, tabulate
+from goldset.retrievers.base import REPEATS, Answer, repeated, tabulate
+from goldset.retrievers.kept import Kept
 from goldset.retrievers.scope import KnownChunks
 
 
 class PythonRetriever:
-    """Calls ``function(questions, depth)`` once with the table questions.
+    """Calls ``function(questions, depth)`` with the rows of table questions that it has not answered yet.
 
     The function returns rows with ``question_id`` and ``chunk_id``, best first within a question, and optionally
     ``score``: an Arrow table, a data frame, or an iterable of mappings. Questions without rows are ``empty``; rows
@@ -29,13 +30,14 @@ class PythonRetriever:
         family: systems that share its index or model.
         entry: ``package.module:function``.
         known: the corpus' chunks.
+        kept: answers so far.
 
     Attributes:
         seconds: what the last call took, shared out over its questions.
     """
 
-    def __init__(self, name: str, family: str, *, entry: str, known: KnownChunks) -> None:
-        self.name, self.family = name, family
+    def __init__(self, name: str, family: str, *, entry: str, known: KnownChunks, kept: Kept | None = None) -> None:
+        self.name, self.family, self.kept = name, family, kept or Kept(name)
         self._entry, self._known = entry, known
         self.seconds: list[float | None] = []
         module, _, function = entry.partition(":")
@@ -60,7 +62,18 @@ class PythonRetriever:
             ExternalError: the function raised.
         """
         ids = questions.column("question_id").to_pylist()
-        lists: dict[str, tuple[list[str], list[float | None]]] = {question: ([], []) for question in ids}
+        new = [place for place, question in enumerate(ids) if self.kept.get(question, depth) is None]
+        answered = self._answers(questions.take(pa.array(new, pa.int64())), depth) if new else {}
+        for question, answer in answered.items():
+            self.kept.add(question, depth, answer)
+        answers = [self.kept.get(question, depth) or answered[question] for question in ids]
+        scopes = questions.column("scope").to_pylist()
+        return tabulate(self.name, self.family, ids, self.kept.checked(answers, self._known, scopes))
+
+    def _answers(self, questions: pa.Table, depth: int) -> dict[str, Answer]:
+        """What the function says to each question."""
+        lists: dict[str, tuple[list[str], list[float | None]]] = {
+            question: ([], []) for question in questions.column("question_id").to_pylist()}
         for number, row in enumerate(self._rows(questions, depth), 1):
             question, chunk = opaque_id(row.get("question_id")), opaque_id(row.get("chunk_id"))
             if question not in lists or chunk is None:
@@ -73,17 +86,14 @@ class PythonRetriever:
             score = row.get("score")
             chunks.append(chunk)
             scores.append(None if score is None or pd.isna(score) else float(score))
-        answers = []
-        for question, (chunks, scores) in lists.items():
+        for question, (chunks, _) in lists.items():
             twice = repeated(chunks)
             if twice is not None:
                 raise DataError(
                     f"[systems.{self.name}] {self._entry}: chunk '{twice}' {REPEATS} of question {question}; a list "
                     "must not repeat a chunk"
                 )
-            answers.append(Answer(chunks[:depth], scores[:depth]))
-        scopes = questions.column("scope").to_pylist()
-        return tabulate(self.name, self.family, ids, check_known(self.name, answers, self._known, scopes))
+        return {question: Answer(chunks[:depth], scores[:depth]) for question, (chunks, scores) in lists.items()}
 
     def _rows(self, questions: pa.Table, depth: int) -> Iterable[Mapping[str, Any]]:
         """What the function returns, as rows; how long it took is kept."""

@@ -15,7 +15,8 @@ from goldset.config import HttpSystem
 from goldset.errors import ConfigError, MissingExtra
 from goldset.formats.lines import opaque_id
 from goldset.retrievers.asking import FIRST_PAUSE, AgainError, Manners, ask_all, asked_pause
-from goldset.retrievers.base import REPEATS, Answer, check_known, repeated, tabulate
+from goldset.retrievers.base import REPEATS, Answer, repeated, tabulate
+from goldset.retrievers.kept import Kept, question_keys
 from goldset.retrievers.scope import KnownChunks
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class HttpRetriever:
         known: the corpus' chunks.
         quiet: no progress bar.
         pause: seconds before the first new try; it doubles.
+        kept: answers so far.
 
     Attributes:
         seconds: what each question of the last search took.
@@ -53,8 +55,9 @@ class HttpRetriever:
         known: KnownChunks,
         quiet: bool = False,
         pause: float = FIRST_PAUSE,
+        kept: Kept | None = None,
     ) -> None:
-        self.name, self.family = name, family
+        self.name, self.family, self.kept = name, family, kept or Kept(name)
         self.seconds: list[float | None] = []
         self._system, self._known, self._quiet = system, known, quiet
         self._manners = Manners(system, pause)
@@ -83,10 +86,13 @@ class HttpRetriever:
                 list(zip(queries, scopes, strict=True)),
                 lambda one: self._ask(client, one[0], depth, one[1]),
                 self._manners,
+                kept=self.kept,
+                keys=question_keys(queries, scopes),
+                depth=depth,
                 quiet=self._quiet,
             )
         self.seconds = [answer.seconds for answer in answers]
-        return tabulate(self.name, self.family, ids, check_known(self.name, answers, self._known, scopes))
+        return tabulate(self.name, self.family, ids, self.kept.checked(answers, self._known, scopes))
 
     def _ask(self, client: httpx.Client, query: str, depth: int, scope: str) -> Answer:
         import httpx

@@ -15,7 +15,8 @@ from goldset.config import QdrantSystem
 from goldset.errors import ConfigError, DataError, ExternalError, MissingExtra, nearest
 from goldset.formats.lines import field, opaque_id
 from goldset.retrievers.asking import AgainError, Manners, ask_all, asked_pause
-from goldset.retrievers.base import REPEATS, Answer, check_known, repeated, tabulate
+from goldset.retrievers.base import REPEATS, Answer, repeated, tabulate
+from goldset.retrievers.kept import Kept, question_keys
 from goldset.retrievers.scope import KnownChunks
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class QdrantRetriever:
         known: the corpus' chunks.
         quiet: no progress bar.
         client: an open client, instead of one from the configuration.
+        kept: answers so far.
 
     Attributes:
         seconds: what each question of the last search took.
@@ -66,8 +68,9 @@ class QdrantRetriever:
         known: KnownChunks,
         quiet: bool = False,
         client: QdrantClient | None = None,
+        kept: Kept | None = None,
     ) -> None:
-        self.name, self.family = name, family
+        self.name, self.family, self.kept = name, family, kept or Kept(name)
         self.seconds: list[float | None] = []
         self._system, self._folder, self._encoder = system, folder, encoder
         self._known, self._quiet, self._given = known, quiet, client
@@ -96,13 +99,16 @@ class QdrantRetriever:
                 lambda one: self._ask(client, one[0], one[1], depth, sign),
                 # The local engine is not made for two threads at once.
                 Manners(self._system if self._folder is None else self._system.model_copy(update={"in_flight": 1})),
+                kept=self.kept,
+                keys=question_keys(queries, scopes),
+                depth=depth,
                 quiet=self._quiet,
             )
         finally:
             if self._given is None:
                 client.close()
         self.seconds = [answer.seconds for answer in answers]
-        return tabulate(self.name, self.family, ids, check_known(self.name, answers, self._known, scopes))
+        return tabulate(self.name, self.family, ids, self.kept.checked(answers, self._known, scopes))
 
     def _client(self) -> QdrantClient:
         from qdrant_client import QdrantClient

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from goldset.errors import DataError
+from goldset.progress import progress
 from goldset.schemas import HEADINGS, OFFSET_STATES, conform, schema_of
 from goldset.spans.fold import Stretch, fold, links
 from goldset.text import content_hash, count_words, twin_key
@@ -48,20 +49,23 @@ class _Document(NamedTuple):
     headings: list[tuple[int, int, str]]
 
 
-def canonical_spans(*, documents: pa.Table, chunks: pa.Table) -> SpanTables:
+def canonical_spans(*, documents: pa.Table, chunks: pa.Table, quiet: bool = True) -> SpanTables:
     """documents, chunks -> spans, span_links: disjoint pieces of each document that hold all chunk text.
 
     The rule is in ``fold``. A span depends on the chunks of its own document only, never on row order; chunks that
     overlap no other are their own spans; a chunk without offsets is its own span ``doc_id#chunk_id``. The offset state
-    of a span is the weakest of its chunks. Rows come in order of document and start.
+    of a span is the weakest of its chunks. Rows come in order of document and start. Unless ``quiet``, a bar shows how
+    far it is.
 
     Returns:
         SpanTables; the report counts chunks, spans, overlapping neighbours (pairs that fold into one anchor, pairs
         that are cut), cuts, cuts at a sentence boundary, spans with a twin.
     """
     builder = _Builder(_Documents(documents))
-    for doc_id, group in _by_document(chunks):
-        builder.add(doc_id, group)
+    with progress("folding chunks", len(chunks), quiet=quiet) as advance:
+        for doc_id, group in _by_document(chunks):
+            builder.add(doc_id, group)
+            advance(len(group))
     return builder.finish(len(chunks))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from goldset.progress import progress
 from goldset.schemas import conform
 from goldset.spans.twinlog import TwinDecision
 from goldset.text import twin_key
@@ -19,7 +20,7 @@ MOST = 200_000
 """Above so many texts near twins are looked for only where they are to be merged: it takes memory and minutes."""
 _RUN = 3  # words in a row that are compared
 _PERMUTATIONS = 128
-_BLOCK = 10_000
+_BLOCK = 2_000
 
 
 def shingles(text: str) -> frozenset[str]:
@@ -34,11 +35,11 @@ def similarity(left: str, right: str) -> float:
     return len(one & other) / len(one | other)
 
 
-def near_twins(spans: pa.Table, *, threshold: float = LISTED) -> list[dict[str, Any]]:
+def near_twins(spans: pa.Table, *, threshold: float = LISTED, quiet: bool = True) -> list[dict[str, Any]]:
     """Spans -> pairs of texts of at least this similarity, most alike first.
 
     Each text is looked at once, under the first of its exact twins. Candidates come from locality-sensitive hashing
-    tuned to miss few; the similarity is exact.
+    tuned to miss few; the similarity is exact. Unless ``quiet``, a bar shows how far it is.
 
     Returns:
         Rows with left and right (span_ids, in order), similarity, and difference: what to change in left to get right.
@@ -50,16 +51,18 @@ def near_twins(spans: pa.Table, *, threshold: float = LISTED) -> list[dict[str, 
     ids = sorted(first)
     index = MinHashLSH(threshold=max(threshold - 0.1, 0.1), num_perm=_PERMUTATIONS, weights=(0.1, 0.9))
     pairs: list[dict[str, Any]] = []
-    for low in range(0, len(ids), _BLOCK):
-        block = ids[low : low + _BLOCK]
-        runs = [[run.encode("utf-8", "surrogatepass") for run in sorted(shingles(first[name]))] for name in block]
-        for name, sketch in zip(block, MinHash.bulk(runs, num_perm=_PERMUTATIONS), strict=True):
-            for other in index.query(sketch):
-                alike = similarity(first[other], first[name])
-                if alike >= threshold:
-                    pairs.append({"left": other, "right": name, "similarity": alike,
-                                  "difference": difference(first[other], first[name])})
-            index.insert(name, sketch)
+    with progress("looking for near twins", len(ids), quiet=quiet) as advance:
+        for low in range(0, len(ids), _BLOCK):
+            block = ids[low : low + _BLOCK]
+            runs = [[run.encode("utf-8", "surrogatepass") for run in sorted(shingles(first[name]))] for name in block]
+            for name, sketch in zip(block, MinHash.bulk(runs, num_perm=_PERMUTATIONS), strict=True):
+                for other in index.query(sketch):
+                    alike = similarity(first[other], first[name])
+                    if alike >= threshold:
+                        pairs.append({"left": other, "right": name, "similarity": alike,
+                                      "difference": difference(first[other], first[name])})
+                index.insert(name, sketch)
+            advance(len(block))
     return sorted(pairs, key=lambda pair: (-pair["similarity"], pair["left"], pair["right"]))
 
 

@@ -128,7 +128,6 @@ def questions_row(count: int, asked_there: int) -> Row:
 def main() -> int:
     """Measure and print; exit code 1 under ``--check`` where a bound is missed."""
     parser = arguments(__doc__, least=LEAST, unit="chunks")
-    parser.add_argument("--repeats", type=int, default=REPEATS, help="builds and openings")
     parser.add_argument("--build", help=argparse.SUPPRESS)  # one measurement, in a process of its own
     parser.add_argument("--open", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -136,7 +135,7 @@ def main() -> int:
         print(json.dumps(build(options.build, options.n) if options.build else opened(options.open)))
         return 0
     builds: dict[str, list[dict[str, float]]] = {tool: [] for tool in ("goldset", LIBRARY, BM25S)}
-    for _ in range(options.repeats):
+    for _ in range(REPEATS):
         for tool, measured in builds.items():
             measured.append(in_a_process("--build", tool, "--n", str(options.n)))
 
@@ -147,7 +146,7 @@ def main() -> int:
         from goldset.lexical import SavedIndex
 
         SavedIndex.build(Path(folder) / "index", names(options.n), token_lists(options.n))
-        openings = [in_a_process("--open", str(Path(folder) / "index")) for _ in range(options.repeats)]
+        openings = [in_a_process("--open", str(Path(folder) / "index")) for _ in range(REPEATS)]
     size = f"{options.n:,} chunks"
     rows = [
         questions_row(options.n, 18 if options.n < 500_000 else 6),

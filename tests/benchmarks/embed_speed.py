@@ -24,7 +24,7 @@ import numpy.typing as npt
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
 from goldset.encoder import Encoder, load_encoder
-from tests.benchmarks.rows import REPEATS, AtLeast, Row, arguments, finish, in_turn
+from tests.benchmarks.rows import AtLeast, Row, arguments, finish, in_turn
 
 LEAST = 1000
 WORDS, ASKED, DEPTH = 70, 200, 50
@@ -64,7 +64,6 @@ def best(queries: npt.NDArray[np.float32], passages: npt.NDArray[np.float32]) ->
 def main() -> int:
     """Measure and print; exit code 1 under ``--check`` where a bound is missed."""
     parser = arguments(__doc__, least=LEAST, unit="passages")
-    parser.add_argument("--repeats", type=int, default=REPEATS)
     options = parser.parse_args()
     found = [pair for pair, _ in zip(docstrings(), range(options.n), strict=False)]
     if len(found) < options.n:
@@ -105,9 +104,9 @@ def main() -> int:
 
             return call
 
-        cpu = in_turn({tool: timed(tool) for tool in tools}, repeats=options.repeats, clock=time.process_time)
+        cpu = in_turn({tool: timed(tool) for tool in tools}, clock=time.process_time)
         work = f"embedding {len(texts):,} passages of {tokens:.0f} tokens"
-        note = f"docstrings; sentence-transformers encodes on its defaults; medians of {options.repeats}"
+        note = "docstrings; sentence-transformers encodes on its defaults"
         rows = []
         for measure, times in (("s of CPU", cpu), ("s", wall)):
             both = {tool: {tool: times[tool], theirs: times[theirs]} for tool in ("goldset", "goldset auto")}

@@ -1,15 +1,12 @@
 """Whole-process recall@10 of one run from disk: goldset beside ir-measures and pytrec-eval on the same files.
 
 ``python tests/benchmarks/recall_speed.py`` writes qrels and a run of 10,000 questions with 100 results each, then
-starts every tool afresh five times, in turn, and prints the medians of wall time, their ratios, and the peak memory.
-``--check`` ends with 1 where goldset is slower than either, or takes 400 MB or more.
+starts every tool afresh five times, in turn. The bound is on the faster of the two others.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
-import platform
 import statistics
 import subprocess
 import sys
@@ -21,11 +18,10 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from tests.benchmarks.rows import cpu
+from tests.benchmarks.rows import REPEATS, AtMost, Row, arguments, finish
 
 LEAST = 10_000
 DEPTH = 100
-REPEATS = 5
 MOST_MB = 400
 K = 10
 
@@ -96,39 +92,31 @@ def value_of(tool: str, out: str) -> float:
 
 
 def main() -> int:
-    """Measure and print; exit code 1 under ``--check`` where a bound is broken."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--questions", type=int, default=LEAST, help=f"at least {LEAST:,}")
-    parser.add_argument("--check", action="store_true")
-    options = parser.parse_args()
-    if options.questions < LEAST:
-        parser.error(f"--questions {options.questions}: {LEAST:,} or more; start-up hides everything else below that")
+    """Measure and print; exit code 1 under ``--check`` where a bound is missed."""
+    options = arguments(__doc__, least=LEAST, unit="questions").parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        files = write_files(Path(folder), options.questions)
+        files = write_files(Path(folder), options.n)
         tools = commands(*files)
         for command in tools.values():  # files into the page cache, byte code onto disk: the same start for all
             once(command, Path(folder) / "compiled")
         seconds: dict[str, list[float]] = {tool: [] for tool in tools}
-        memory = dict.fromkeys(tools, 0.0)
+        memory: dict[str, list[float]] = {tool: [] for tool in tools}
         values = {}
         for _ in range(REPEATS):
             for tool, command in tools.items():
                 took, peak, out = once(command, Path(folder) / "compiled")
                 seconds[tool].append(took)
-                memory[tool] = max(memory[tool], peak)
+                memory[tool].append(peak)
                 values[tool] = value_of(tool, out)
-    median = {tool: statistics.median(times) for tool, times in seconds.items()}
-    print(f"recall@{K} of one run, {options.questions:,} questions x {DEPTH}, whole process, median of {REPEATS}")
-    print(f"{cpu()}; Python {platform.python_version()}")
-    for tool in tools:
-        print(f"{tool:12} {median[tool]:6.2f} s   goldset/{tool} {median['goldset'] / median[tool]:5.2f}   "
-              f"peak {memory[tool]:4.0f} MB   recall {values[tool]:.3f}")
     if max(values.values()) - min(values.values()) > 1e-3:
-        print("the tools disagree on the value: nothing was compared")
-        return 1
-    others = [time_ for tool, time_ in median.items() if tool != "goldset"]
-    good = median["goldset"] <= min(others) and memory["goldset"] < MOST_MB
-    return int(options.check and not good)
+        raise SystemExit(f"the tools disagree on the value: {values}; nothing was compared")
+    fastest = min((tool for tool in tools if tool != "goldset"), key=lambda tool: statistics.median(seconds[tool]))
+    order = ["goldset", fastest, *(tool for tool in tools if tool not in ("goldset", fastest))]
+    work = f"recall@{K} of one run, {options.n:,} questions x {DEPTH}, whole process"
+    return finish([
+        Row.of_times(work, "s", {tool: seconds[tool] for tool in order}, wanted=AtMost(1)),
+        Row(work, "MB at the peak", max(memory["goldset"]), AtMost(MOST_MB), measured={"goldset": memory["goldset"]}),
+    ], options)
 
 
 if __name__ == "__main__":

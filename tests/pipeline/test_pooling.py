@@ -267,3 +267,19 @@ def test_an_old_set_is_no_system(tmp_path: Path, old: str, new: str, said: str) 
     path.write_text(path.read_text().replace(old, new))
     with pytest.raises(ConfigError, match=said):
         load_config(path)
+
+
+def test_what_is_empty_or_has_no_word_is_said(tmp_path: Path) -> None:
+    """An empty document, two chunks of blanks, and a question of three emoji; the rest works."""
+    path = project(tmp_path, '[systems.production]\nkind = "bm25"\n')
+    with (tmp_path / "documents.jsonl").open("a") as documents, (tmp_path / "chunks.jsonl").open("a") as chunks:
+        documents.write(json.dumps({"doc_id": "z", "text": " \u200b"}) + "\n")
+        for number, text in enumerate(["", " \u200b "]):
+            chunks.write(json.dumps({"chunk_id": f"z{number}", "doc_id": "z", "text": text}) + "\n")
+    with (tmp_path / "log.jsonl").open("a") as log:
+        log.write(json.dumps({"text": "🍟➕🍔", "time": "2026-03-05T10:00:00Z", "session": "s9"}) + "\n")
+    said: list[str] = []
+    rebuild(load_config(path), until="pool", quiet=True, say=said.append)
+    assert "  1 documents without any text were left out, the first is 'z'" in said
+    assert "  2 chunks without any text were left out, the first is 'z0'" in said
+    assert "  production: 1 of 4 questions have no word to look up, and no list" in said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
@@ -11,14 +12,22 @@ import pytest
 
 from goldset.config import Service
 from goldset.errors import ExternalError
-from goldset.retrievers.asking import AgainError, Manners, Pace, ask_all, asked_pause
+from goldset.retrievers import asking
+from goldset.retrievers.asking import AgainError, Manners, Pace, asked_pause
 from goldset.retrievers.base import Answer
+from goldset.retrievers.kept import Kept
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 
 def _manners(**changes: Any) -> Manners:
     return Manners(Service(**changes), pause=0.001)
+
+
+def ask_all(name: str, questions: Sequence[int], ask: Any, manners: Manners, *, quiet: bool) -> list[Answer]:
+    """Nothing is known yet."""
+    return asking.ask_all(name, questions, ask, manners, kept=Kept(name), keys=[str(one) for one in questions], depth=5,
+                          quiet=quiet)
 
 
 def _ask(fails: set[int]) -> Any:
@@ -55,14 +64,12 @@ def test_the_rate_of_the_configuration_holds_tries_back(monkeypatch: pytest.Monk
 
     manners = Manners(Service(per_second=0.5, in_flight=1), pause=0.25)
     # Out of a thread pool, so that the waits are this test's only ones.
-    from goldset.retrievers import asking
-
     class Here:
         def __init__(self, count: int) -> None:
             pass
 
-        def map(self, function: Any, items: Any) -> Any:
-            return map(function, items)
+        def map(self, function: Any, *items: Any) -> Any:
+            return map(function, *items)
 
         def shutdown(self, cancel_futures: bool) -> None:
             pass
@@ -117,8 +124,6 @@ def test_more_failures_than_the_share_stop_the_stage(share: float, questions: in
 
 
 def test_after_giving_up_nothing_more_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    from goldset.retrievers import asking
-
     asked: list[int] = []
     gate = threading.Event()
 
