@@ -83,14 +83,18 @@ def progress_text(progress: dict[str, Any]) -> str:
 
 def carried_lines(progress: dict[str, Any]) -> list[str]:
     """What earlier rebuilds answered, and what of them is lost."""
-    carried, checks = progress["carried"], progress["reasons"].get("carried_check")
+    from goldset.pipeline.reread import reread_lines
+
+    carried, divided = progress["carried"], progress["reasons"].get("divided")
     lines = []
     if carried["items"] or carried["others"]:
-        lines.append(f"  carried from earlier rebuilds: {carried['items']} items, and {carried['others']} passages "
-                     "that nobody is asked about now")
-    if checks:
-        lines.append(f"  {checks['answered'] + checks['open']} items ask again where new spans divide the evidence of "
-                     "an earlier yes")
+        others = "1 passage" if carried["others"] == 1 else f"{carried['others']} passages"
+        lines.append(f"  carried from earlier rebuilds: {carried['items']} items, and {others} that nobody is asked "
+                     "about now")
+    lines += [f"  {line}" for line in reread_lines(progress["reread"])]
+    if divided:
+        lines.append(f"  {divided['answered'] + divided['open']} items ask again where new spans divide the evidence "
+                     "of an earlier yes")
     if progress["lost"]:
         lines.append(f"  {progress['lost']} earlier yes stand in text that the corpus no longer has; 'goldset "
                      "reanchor' says where it went")

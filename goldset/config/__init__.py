@@ -89,6 +89,8 @@ class ReviewConfig(Section):
     rejection_min: int = Field(300, description="at least so many, or all", ge=1)
     second_share: float = Field(0.1, ge=0, le=1,
                                 description="share within each reason that a second person labels blind")
+    carried_share: float = Field(0.03, ge=0, le=1, description="share of the yes and of the no carried from earlier "
+                                 "rebuilds that people read again, blind; at least one of each")
     replay: Path | None = Field(None, description="recorded assessors, for demonstrations and tests")
     seconds_base: float = Field(6.0, description="seconds an item, before reading", ge=0)
     words_per_minute: float = Field(230.0, description="reading rate for the plan", gt=0)

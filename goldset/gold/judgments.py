@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from goldset.schemas import DEEP, HOLE, from_rows
+from goldset.schemas import CHECK, DEEP, HOLE, from_rows
 from goldset.stats.sampling import Known, strata_counts
 
 
@@ -39,7 +39,8 @@ def build_gold(*, decisions: pa.Table, probabilities: pa.Table, queue: pa.Table,
         pair = (row["question_id"], row["span_id"])
         if row["reason"] == HOLE and first_stratum.get(pair, "").startswith(DEEP):
             first_stratum[pair] = row["stratum"]  # read with certainty: it stands for no other pair of the window
-        first_stratum.setdefault(pair, row["stratum"])
+        if row["reason"] != CHECK:
+            first_stratum.setdefault(pair, row["stratum"])
     twin = dict(zip(spans.column("span_id").to_pylist(), spans.column("twin_group").to_pylist(), strict=True))
     judgments: list[dict[str, Any]] = []
     gold: list[dict[str, Any]] = []

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from goldset.config import Config
 from goldset.gold import carry_decisions, evidence_spans
 from goldset.pipeline.runner import Artifacts
-from goldset.schemas import HOLE
+from goldset.schemas import CHECK, HOLE
 from goldset.stats.sampling import pairs_of
 from goldset.store import Workspace, read_json, read_table
 
@@ -42,13 +42,14 @@ def carry(config: Config, artifacts: Artifacts, store: ReviewStore) -> Carried:
     corpus otherwise and its spans still lie in the workspace, the rules of gold.carry. A yes whose evidence the new
     spans divide is asked again, also where no system returned its parts. Holes that were filled for an earlier rebuild
     come along as items of this one, where question and text are the same: they were read with certainty, and stay so.
+    So do carried answers that were read again: nobody reads them a third time.
     At last come this rebuild's own answers: what people have read for another reason is not read twice.
     """
     from goldset.review import answered_before, newest_first
 
     found = Carried()
     everything = _Earlier(config, artifacts, store)
-    found.items += everything.holes()
+    found.items += sum(everything.items(reason) for reason in (HOLE, CHECK))
     newest = newest_first(everything.labels)
     for campaign in newest:
         found.labels += everything.same_text(campaign)
@@ -110,15 +111,15 @@ class _Earlier:
         return {"spans": self.spans, "questions": self.questions, "candidates": self.artifacts.table("candidates"),
                 "rubric_major": self.rubric_major, "campaign": self.campaign}
 
-    def holes(self) -> int:
-        """Ask again, in this campaign, about the holes of earlier ones whose answers can be carried."""
+    def items(self, reason: str) -> int:
+        """Ask again, in this campaign, what earlier ones asked for a reason and whose answers can be carried."""
         from goldset.review import ask, carried_labels, pairs_asked
         from goldset.review.queue import Wanted, as_row, ordered
 
-        asked, seed = pairs_asked(self.store.queue(), HOLE), self.config.project.seed
-        earlier = self.queue.filter(pc.equal(self.queue.column("reason"), HOLE))
+        asked, seed = pairs_asked(self.store.queue(), reason), self.config.project.seed
+        earlier, pooled = self.queue.filter(pc.equal(self.queue.column("reason"), reason)), set(self.pooled)
         wanted = {want.pair: want for row in earlier.to_pylist()
-                  if (want := Wanted(row["question_id"], row["span_id"], HOLE, row["stratum"], row["stratum_size"],
+                  if (want := Wanted(row["question_id"], row["span_id"], reason, row["stratum"], row["stratum_size"],
                                      row["u"])).pair not in asked}
         if not wanted:
             return 0
@@ -127,7 +128,7 @@ class _Earlier:
                               earlier_labels=self.labels, **self.here)
         items = {row["item_id"] for row in rows}
         known = {pair for pair, item in zip(pairs_of(trial), trial.column("item_id").to_pylist(), strict=True)
-                 if item in items}
+                 if item in items and (reason != CHECK or pair in pooled)}
         return ask(self.store, [want for pair, want in wanted.items() if pair in known], campaign=self.campaign,
                    seed=seed)
 
@@ -159,7 +160,7 @@ class _Earlier:
 
     def other_spans(self, campaign: str, earlier_spans: pa.Table) -> Carried:
         """Carry what follows from the answers to other spans, and ask again where a yes was divided."""
-        from goldset.review import check_rows, layer_decisions
+        from goldset.review import divided_rows, layer_decisions
 
         queue, labels = self._of(campaign)
         asked = set(self.questions.column("question_id").to_pylist())
@@ -181,9 +182,9 @@ class _Earlier:
         yes = {pair for pair, decision in final.items() if decision["relevant"]}
         divided = {(pair[0], span) for pair, spans in stands.items()
                    if not any((pair[0], span) in yes for span in spans) for span in spans}
-        checks = check_rows(divided - taken, queue=here, seed=self.config.project.seed)
-        self.store.append_queue(checks)
-        return Carried(len(rows) + len(extra), len(checks), [pair for pair, spans in stands.items() if not spans])
+        again = divided_rows(divided - taken, queue=here, seed=self.config.project.seed)
+        self.store.append_queue(again)
+        return Carried(len(rows) + len(extra), len(again), [pair for pair, spans in stands.items() if not spans])
 
 
 class _Rules:
@@ -218,22 +219,25 @@ class _Rules:
         """Label rows for the open items.
 
         As with the same text: where a second item asks too, each takes what its own layer says; an item alone takes
-        what was decided in the end; an adjudication only what an adjudication decided.
+        what was decided in the end; an adjudication only what an adjudication decided. Carried answers are read again
+        by people, and so is what they then differ on.
         """
-        from goldset.review import layer_of, second_pairs, standing
+        from goldset.review import fresh_checks, layer_of, second_pairs, standing
 
         given = [answer for answer in standing(labels.to_pylist()) if answer.answers and answer.item_id is not None]
         done = {answer.item_id for answer in given}
         people: dict[Pair, set[str]] = {}
         for answer in given:
             people.setdefault(answer.pair, set()).add(answer.assessor)
-        twice = second_pairs(queue)
+        twice, disputed = second_pairs(queue), fresh_checks(queue, given)
         waiting = [row for row in queue.to_pylist() if row["item_id"] not in done]
         said = {layer: self.answers(layer, sorted({pair for row in waiting if (pair := _pair(row)) in twice}))
                 for layer in ("first", "second")}
         made = []
         for item in waiting:
             pair, layer = _pair(item), layer_of(item["reason"])
+            if layer == "check" or (layer == "adjudication" and pair in disputed):
+                continue
             alone = layer == "first" and pair not in twice
             decision = (final if alone or layer == "adjudication" else said[layer]).get(pair)
             if decision is None or (layer == "adjudication" and not self._settled & set(decision["label_ids"])):

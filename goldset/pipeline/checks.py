@@ -15,6 +15,7 @@ from goldset.config import Config
 from goldset.errors import DataError, UsageError, nearest
 from goldset.formats.sets import LabelledSet
 from goldset.pipeline.curves import curves_of
+from goldset.pipeline.reread import reread_lines
 from goldset.schemas import empty
 from goldset.store import write_json, write_text
 
@@ -83,6 +84,7 @@ def facts(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     if "counts" not in manifest:
         return {}
     pool, judge, reading = manifest["pool"], manifest["judge"], manifest["reading"]
+    again = "; ".join(reread_lines(manifest.get("carried")))
     return {
         "The set": {**manifest["counts"], "content hash": manifest["content_hash"],
                     "review complete": "no" if manifest["partial"] else "yes"},
@@ -93,7 +95,8 @@ def facts(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
                   "independence": "; ".join(manifest["card"]["independence"]) or "of every system"},
         "People": {"profile": manifest["sampling"]["profile"], "waves": manifest["people"]["waves"],
                    "rejections read": f"{manifest['sampling']['sampled']} of {manifest['sampling']['rejections']}",
-                   "found among them": manifest["sampling"]["found"]},
+                   "found among them": manifest["sampling"]["found"],
+                   **({"carried answers": again} if again else {})},
         "Cost": {"words read": reading["read_words"], "words in the pool": reading["pool_words"],
                  "hours, read": round(reading["read_hours"], 1), "hours, everything": round(reading["pool_hours"], 1)},
     }

@@ -46,6 +46,7 @@ def manifest_of(config: Config, artifacts: Artifacts, tables: dict[str, pa.Table
         "counts": {"questions": len(questions), "draws": sum(questions.column("draws").to_pylist()),
                    "answerable": len(answerable), "judgments": len(tables["judgments"]), "gold": len(tables["gold"]),
                    "items": len(queue), "labels": len(labels)},
+        "carried": progress["reread"],
         "holes": holes_of(tables["judgments"]),
         "deep": deep_manifest(config, artifacts, queue, review.decisions, review.known),
     }

@@ -18,6 +18,7 @@ from goldset.pipeline.carry import carry
 from goldset.pipeline.checks import Outcome, audit_version
 from goldset.pipeline.decided import decided
 from goldset.pipeline.manifest import manifest_of
+from goldset.pipeline.reread import reread_lines
 from goldset.pipeline.runner import Artifacts, Runner, Say, finished, plain, silent
 from goldset.pipeline.scores import cautions
 from goldset.pipeline.supersede import superseded
@@ -52,7 +53,7 @@ def open_review(config: Config, artifacts: Artifacts) -> dict[str, Any]:
 
 def grow(config: Config, artifacts: Artifacts) -> dict[str, Any]:
     """Append the waves that the answers call for, carried ones too; returns the progress (status() of the review)."""
-    from goldset.review import status
+    from goldset.review import reread, status
 
     store = store_of(config, artifacts)
     make = wave_maker(config, artifacts)
@@ -60,7 +61,8 @@ def grow(config: Config, artifacts: Artifacts) -> dict[str, Any]:
         carried = carry(config, artifacts, store)
         wave = make(store.queue(), store.labels())
         if not (carried.labels or carried.items or len(wave)):
-            return {**status(queue=store.queue(), labels=store.labels()), "lost": len(carried.lost)}
+            tables = {"queue": store.queue(), "labels": store.labels()}
+            return {**status(**tables), "lost": len(carried.lost), "reread": reread(**tables)}
         store.append_queue(wave)
 
 
@@ -124,7 +126,7 @@ class Published:
 
         return {"version": self.path.name, "path": str(self.path), "new": self.new, "partial": self.manifest["partial"],
                 "content_hash": self.manifest["content_hash"], "counts": self.manifest["counts"],
-                "outside_the_pool": self.manifest.get("outside_the_pool"),
+                "outside_the_pool": self.manifest.get("outside_the_pool"), "carried": self.manifest.get("carried"),
                 "cautions": cautions(self.outcome.labelled), "audit": render_json(self.outcome.findings),
                 "measurements": self.outcome.measurements_json()}
 
@@ -141,6 +143,7 @@ class Published:
             f"{counts['gold']} gold spans, {counts['judgments']} judgments by people",
             f"  content hash {self.manifest['content_hash']}",
             *textwrap.wrap(outside.sentence(told) if told else "", 100, initial_indent="  ", subsequent_indent="    "),
+            *(f"  {line}" for line in reread_lines(self.manifest.get("carried"))),
             *(f"  {sentence}" for sentence in cautions(self.outcome.labelled))])
 
     def text(self) -> str:

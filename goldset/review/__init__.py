@@ -3,8 +3,9 @@
 from .asking import answered_before, ask, pairs_asked
 from .carry import (
     carried_labels,
-    check_rows,
+    divided_rows,
     followed_label,
+    fresh_checks,
     known_before,
     layer_decisions,
     newest_first,
@@ -17,6 +18,7 @@ from .history import standing
 from .passages import Passage, Passages
 from .queue import drawn_strata, first_wave
 from .replay import replay
+from .reread import reread
 from .resolve import paired_labels, resolve, status
 from .server import create_app, read_tokens, serve
 from .service import ReviewService
@@ -24,8 +26,8 @@ from .waves import is_closed, next_wave
 
 __all__ = [
     "AnsweredElsewhere", "Assignment", "Passage", "Passages", "ReviewService", "ReviewStore", "answered_before",
-    "ask", "carried_labels", "check_rows", "create_app", "drawn_strata", "export_items", "first_wave",
-    "followed_label", "import_answers", "is_closed", "known_before", "layer_decisions", "layer_of", "newest_first",
-    "next_wave", "paired_labels", "pairs_asked", "read_answers", "read_tokens", "replay", "resolve", "second_pairs",
-    "serve", "standing", "status",
+    "ask", "carried_labels", "create_app", "divided_rows", "drawn_strata", "export_items", "first_wave",
+    "followed_label", "fresh_checks", "import_answers", "is_closed", "known_before", "layer_decisions", "layer_of",
+    "newest_first", "next_wave", "paired_labels", "pairs_asked", "read_answers", "read_tokens", "replay", "reread",
+    "resolve", "second_pairs", "serve", "standing", "status",
 ]

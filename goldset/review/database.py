@@ -40,7 +40,7 @@ class AnsweredElsewhere(DataError):
 
 @dataclass(frozen=True)
 class Assignment:
-    """One person works one layer (first, second, adjudication) of one question."""
+    """One person works one layer (first, second, check, adjudication) of one question."""
 
     question_id: str
     layer: str

@@ -1,9 +1,10 @@
 """Who is asked what next: assignments of whole questions, and the state that the page shows.
 
-A question has three layers: *first* (every reason but the next two), *second* and *adjudication*. One person works one
-layer of a question at a time, and the assignment is made when they open it:
+A question has four layers: *first* (every reason but the next three), *second*, *check* (carried answers, read again)
+and *adjudication*. One person works one layer of a question at a time, and the assignment is made when they open it:
 
 * second goes only to somebody who has no part in the other layers, and only once the first layer has its person;
+* check goes to somebody who has not answered these pairs; where everybody at work has, to any of them;
 * adjudication goes to somebody without a part in the question; where everybody known has one, to any of them;
 * a person who has not answered anything for ``IDLE`` no longer holds their questions.
 """
@@ -15,6 +16,8 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from goldset.schemas import CHECK
+
 from .database import Assignment, ReviewStore
 from .history import Answer, Pair, standing
 
@@ -24,7 +27,7 @@ Seat = tuple[str, str]  # question, layer
 
 def layer_of(reason: str) -> str:
     """The layer of a queue reason."""
-    return reason if reason in ("second", "adjudication") else "first"
+    return "check" if reason == CHECK else reason if reason in ("second", "adjudication") else "first"
 
 
 class Desk:
@@ -34,6 +37,7 @@ class Desk:
         self.store = store
         self.lock = threading.RLock()
         self._known = set(reviewers)
+        self._here = set(reviewers)  # of them, who is at work: not only behind carried answers
         self._fixed = bool(reviewers)
         self.items: dict[str, dict[str, Any]] = {}
         self._seats: dict[Seat, list[str]] = {}
@@ -77,7 +81,7 @@ class Desk:
             return
         rows[label["label_id"]] = label
         self._read.setdefault(pair[0], set()).add(pair)
-        self.join(label["assessor"])
+        self.join(label["assessor"], here=label["origin"] != "carried")
         self._active[label["assessor"]] = max(label["time"], self._active.get(label["assessor"], label["time"]))
         if label["action"] == "label" and label["origin"] != "carried":
             self._last.setdefault(label["assessor"], []).append((label["label_id"], pair))
@@ -96,10 +100,12 @@ class Desk:
                 self.answered.discard(item)
                 place.add(item)
 
-    def join(self, assessor: str) -> None:
+    def join(self, assessor: str, *, here: bool = True) -> None:
         """Note that somebody takes part; with tokens, everybody who has one takes part from the start."""
         if not self._fixed:
             self._known.add(assessor)
+            if here:
+                self._here.add(assessor)
 
     def _hold(self, assignment: Assignment) -> None:
         turns = self._holders.setdefault((assignment.question_id, assignment.layer), [])
@@ -149,18 +155,21 @@ class Desk:
         question, layer = seat
         if layer == "first":
             return assessor not in self.involved(question, "second", "adjudication")
+        if layer == "check":
+            part = self.involved(question, "second", "adjudication") | self._authors(seat)
+            return assessor not in part or self._here <= part
         if layer == "second":
             first = self.involved(question, "first")
-            apart = assessor not in first | self.involved(question, "adjudication")
+            apart = assessor not in first | self.involved(question, "check", "adjudication")
             return apart and bool(first or not self._seats.get((question, "first")))
-        part = self.involved(question, "first", "second") | self._found_by(question)
+        part = self.involved(question, "first", "second", "check") | self._authors(seat, beside=True)
         return assessor not in part or self._known <= part
 
-    def _found_by(self, question: str) -> set[str]:
-        """People whose search box answers an adjudication of this question is about."""
-        return {answer.assessor for item in self._seats.get((question, "adjudication"), [])
-                for answer in self._standing.get((question, self.items[item]["span_id"]), [])
-                if answer.item_id is None}
+    def _authors(self, seat: Seat, *, beside: bool = False) -> set[str]:
+        """People who have answered pairs that a layer asks about; ``beside``: without an item (search, carried)."""
+        return {answer.assessor for item in self._seats.get(seat, [])
+                for answer in self._standing.get((seat[0], self.items[item]["span_id"]), [])
+                if answer.item_id is None or not beside}
 
     # what is next -----------------------------------------------------------------------------------------------
 
@@ -190,7 +199,7 @@ class Desk:
 
     def open_item(self, assessor: str, pair: Pair, now: datetime) -> str | None:
         """An open item of this person that asks about the pair."""
-        for layer in ("first", "second", "adjudication"):
+        for layer in ("first", "second", "check", "adjudication"):
             for item in self._open.get((pair[0], layer), ()):
                 if self.items[item]["span_id"] == pair[1] and self.may_answer(assessor, item, now):
                     return item

@@ -15,6 +15,7 @@ from typing import Any
 
 from goldset.errors import DataError, nearest
 from goldset.formats.lines import json_lines, numbered_lines
+from goldset.schemas import CHECK
 from goldset.store import write_text
 from goldset.text import content_hash
 
@@ -133,7 +134,7 @@ def _answered(row: Mapping[str, Any], where: str, *, queue: Mapping[str, Mapping
 def _check_reader(label: Mapping[str, Any], asked: Mapping[str, Any],
                   authors: dict[tuple[str, str], dict[str, str]], where: str) -> None:
     mine = authors.setdefault((asked["question_id"], asked["span_id"]), {})
-    if asked["reason"] != "adjudication":
+    if asked["reason"] not in ("adjudication", CHECK):
         for item, author in mine.items():
             if item != label["item_id"] and author == label["assessor"]:
                 raise DataError(f"{where}: '{author}' has read this pair already; a second label comes from "

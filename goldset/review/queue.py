@@ -24,7 +24,7 @@ from goldset.text import content_hash, unit_hash
 
 from .history import Pair
 
-PRIMARY = ("positive", "rejection", "no_verdict", "no_gold", "carried_check", "probe", "calibration", "hole",
+PRIMARY = ("positive", "rejection", "no_verdict", "no_gold", "divided", "probe", "calibration", "hole",
            "deep")
 TOP_SHARE = 0.2  # of a question's rejections, by the judge's score (METHODS 2.3)
 

@@ -59,7 +59,8 @@ def replay(*, items: pa.Table, path: Path, questions: pa.Table, spans: pa.Table,
     """queue, recorded assessors -> rows of the table labels for the items that are open, to be appended.
 
     First items go to the first assessor that the file lists for the question, second items to the next one who has
-    not answered the pair, adjudications to a third if the file has one, else to the first. An item stays open where
+    not answered the pair, adjudications and second readings of carried answers to a further one if the file has one,
+    else to the first. An item stays open where
     the file has no line for its question, or nobody left for a second label. Times are the epoch plus the item's place
     in the queue, so the same file gives the same rows.
 

@@ -11,6 +11,7 @@ from goldset.stats.sampling import pairs_of
 
 from .history import Pair, answered_items, by_pair, standing
 from .queue import PRIMARY, Wanted, as_row, item_id, ordered, permanent_number, second_rows, wanted_pairs
+from .reread import checks
 from .resolve import resolve
 
 
@@ -23,6 +24,7 @@ def next_wave(*, queue: pa.Table, labels: pa.Table, candidates: pa.Table, verdic
     * Profile careful: every remaining pair of a question whose items are all answered and that has no yes (reason
       ``no_gold``, read in full), and a second label for every yes.
     * Second labels for ``second_share`` within each reason, dealt as whole questions.
+    * Second readings of ``carried_share`` of the answers that earlier rebuilds gave.
     * Adjudications: pairs on which two people differ. They go to a third person; where everybody who takes part has
       read the pair already, to any of them, who is not shown what was said.
 
@@ -51,6 +53,7 @@ def next_wave(*, queue: pa.Table, labels: pa.Table, candidates: pa.Table, verdic
         if pair not in second:
             fresh.setdefault(pair, row)
     new += fresh.values()
+    new += checks(queue=queue, labels=labels, share=config.carried_share, seed=seed, campaign=campaign, wave=wave)
     adjudicated = {(row["question_id"], row["span_id"]) for row in rows if row["reason"] == "adjudication"}
     origin = {(row["question_id"], row["span_id"]): row for row in reversed(rows)}
     new += [_again(pair, origin.get(pair), "adjudication", campaign=campaign, wave=wave, seed=seed)

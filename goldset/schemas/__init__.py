@@ -2,6 +2,7 @@
 
 from goldset.schemas.border import canonical_hash, conform, empty, from_rows, key_codes, key_of, schema_of
 from goldset.schemas.tables import (
+    CHECK,
     CHECKS,
     DEEP,
     HEADINGS,
@@ -15,6 +16,7 @@ from goldset.schemas.tables import (
 )
 
 __all__ = [
+    "CHECK",
     "CHECKS",
     "DEEP",
     "HEADINGS",

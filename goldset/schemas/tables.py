@@ -16,11 +16,13 @@ ORIGINS = ("log", "synthetic", "human", "imported", "unknown")
 RUN_STATES = ("ok", "empty", "no_tokens", "missing", "failed")
 VERDICT_STATES = ("ok", "unparsed", "declined", "truncated", "empty", "failed")
 QUEUE_REASONS = ("positive", "rejection", "no_verdict", "no_gold", "second", "adjudication", "carried_check",
-                 "probe", "calibration", "hole", "deep")
+                 "divided", "probe", "calibration", "hole", "deep")
 HEADINGS = "_headings"
 """Key of ``documents.metadata`` that lists the headings: ``[position, level, title]`` each."""
 HOLE = "hole"
 """Reason of a pair that is read because a system serves it."""
+CHECK = "carried_check"
+"""Reason of a pair whose answer comes from an earlier rebuild and is read again, blind."""
 DEEP = "deep_"
 """Prefix of the strata of the deep probe: what stands below the pool's depth, or in a system that did not feed it."""
 LABEL_ACTIONS = ("label", "retract", "evidence", "note")

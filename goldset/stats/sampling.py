@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from goldset.schemas import DEEP
+from goldset.schemas import CHECK, DEEP
 
 Pair = tuple[str, str]
 Known = Mapping[Pair, str | None]
@@ -17,7 +17,8 @@ Known = Mapping[Pair, str | None]
 
 SAMPLED_REASONS = ("rejection", "probe", "deep")
 """Reasons for which a random part of the stratum is read; everything else is read whole."""
-_REPEATS = ("second", "adjudication", "calibration")
+REPEATS = ("second", "adjudication", "calibration", CHECK)
+"""Reasons for which a pair is read once more: they say nothing of how it came to be read at first."""
 READ = ("decided", "cant_tell", "conflict")
 
 PROBABILITIES = pa.schema([
@@ -79,7 +80,7 @@ def inclusion_probabilities(queue: pa.Table, decisions: pa.Table, known: Known |
 
 def _asked(queue: pa.Table, known: Known) -> dict[Pair, _Asked]:
     columns = ["question_id", "span_id", "campaign", "reason", "stratum", "stratum_size"]
-    rows = [row for row in queue.select(columns).to_pylist() if row["reason"] not in _REPEATS]
+    rows = [row for row in queue.select(columns).to_pylist() if row["reason"] not in REPEATS]
     drawn = {(row["question_id"], row["span_id"]): row["stratum"] for row in rows if row["reason"] in SAMPLED_REASONS}
     # Where all that was drawn was known, it is all that can speak for the rest of its stratum.
     fresh = {stratum for pair, stratum in drawn.items() if pair not in known}

@@ -176,6 +176,7 @@ rubric = "relevance.md"
 profile = "basic"
 rejection_min = 5
 second_share = 1.0
+carried_share = 0.0
 replay = "labels.jsonl"
 [scoring]
 system = "production"

@@ -220,8 +220,8 @@ def test_a_yes_whose_evidence_is_divided_is_asked_again(copy: Path, monkeypatch:
     assert halves <= waiting
     store = store_of(load_config(copy), artifacts)
     assert {(TEXTS[row["question_id"]], row["span_id"]) for row in store.queue().to_pylist()
-            if row["reason"] == "carried_check"} == halves
-    assert progress["reasons"]["carried_check"] == {"answered": 0, "open": 2}
+            if row["reason"] == "divided"} == halves
+    assert progress["reasons"]["divided"] == {"answered": 0, "open": 2}
     replay_review(load_config(copy))
     published = publish(load_config(copy))
     gold = {row["span_id"]: row["weight"] for row in published.outcome.labelled.gold.to_pylist()
