@@ -10,7 +10,9 @@ import click
 
 from goldset.cli.common import (
     PATH,
+    fields_option,
     json_option,
+    named_fields,
     named_files,
     numbers,
     open_runs,
@@ -50,6 +52,7 @@ LARGE = 64 << 20
 @click.option("--eval-k", type=click.IntRange(1), help="k of the headline figure, for --retrieved and --plot.")
 @click.option("--budget", type=click.IntRange(1), metavar="WORDS", help="Cut the served list by words instead.")
 @click.option("--chunks", type=PATH, help="What the runs' ids mean: another chunking of a version's documents (JSONL).")
+@fields_option
 @click.option("--by", "slices", multiple=True, metavar="COLUMN",
               help="Also by a column of the questions, by week or by head_tail; compared, Holm-adjusted.")
 @click.option("--min", "gate", type=float, metavar="X",
@@ -62,8 +65,8 @@ def command(labelled: Path | None, qrels: Path | None, questions: Path | None, c
             relevant_from: int | None, runs: tuple[str, ...], cutoffs: str | None, served_log: Path | None,
             served_field: str, curve: bool, plot: Path | None, headline: float | None,
             retrieved: tuple[str, ...], retrieve_k: int | None, eval_k: int | None, budget: int | None,
-            chunks: Path | None, slices: tuple[str, ...], gate: float | None, queue: bool, config_path: Path | None,
-            explain: bool, as_json: bool) -> int:
+            chunks: Path | None, fields: str | None, slices: tuple[str, ...], gate: float | None, queue: bool,
+            config_path: Path | None, explain: bool, as_json: bool) -> int:
     """Recall at the k that production serves, with an interval."""
     from goldset.pipeline import scores
     from goldset.pipeline.curves import Beside, write_plot
@@ -73,6 +76,7 @@ def command(labelled: Path | None, qrels: Path | None, questions: Path | None, c
         return 0
     if config_path is not None and not queue:
         raise UsageError("-c names the configuration for --queue: give both, or neither")
+    names = named_fields(fields, chunks=chunks)
     spare_pandas(labelled)
     ks = numbers(cutoffs, "--k")
     plain = not (questions or corpus or served_log or curve or plot or headline is not None or retrieved or budget
@@ -95,7 +99,7 @@ def command(labelled: Path | None, qrels: Path | None, questions: Path | None, c
     if chunks is not None:  # the readers of corpora come with the configuration's models: half of a short start
         from goldset.pipeline.chunking import read_chunking
 
-        chunking = read_chunking(gold, chunks)
+        chunking = read_chunking(gold, chunks, names)
     measured = scores.recall_any(gold, tables, ks=ks, budget=budget, by=slices, beside=beside, chunks=chunking)
     if plot is not None:
         write_plot(gold, tables, plot, ks=ks, evaluated_k=eval_k, chunks=chunking)
