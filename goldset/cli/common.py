@@ -16,6 +16,7 @@ from goldset.errors import UsageError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from goldset.formats.parts import Source
     from goldset.formats.sets import LabelledSet
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -113,6 +114,29 @@ def open_runs(runs: tuple[str, ...], option: str = "--run") -> dict[str, pa.Tabl
     from goldset.formats.runs import read_run
 
     return {name: read_run(file, system=name) for name, file in named_files(runs, option).items()}
+
+
+LARGE = 64 << 20
+"""Files of more bytes than this are read in parts: all at once they take ten times as many."""
+ODD = "some lines or ids need a look at the whole: all is read at once, and memory grows with the files"
+
+
+def large_files(labelled: Path | None, qrels: Path | None, questions: Path | None, corpus: Path | None,
+                runs: tuple[str, ...], *, whole: str | None = None) -> tuple[Source, dict[str, Path]] | None:
+    """Set and runs, where they are too large to be held and may come apart; else None.
+
+    ``whole`` is an option that needs them whole.
+    """
+    from goldset.formats.parts import Source
+
+    source, files = Source.of(labelled, qrels, questions, corpus), named_files(runs, "--run")
+    if source is None or source.size(files.values()) <= LARGE:
+        return None
+    if whole:
+        say(f"the files are large, and {whole} needs them whole: memory grows with them")
+        return None
+    say("the files are large: their questions are read in parts")
+    return source, files
 
 
 def named_files(arguments: tuple[str, ...], option: str) -> dict[str, Path]:

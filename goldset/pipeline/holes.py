@@ -80,9 +80,10 @@ def queue_holes(config: Config, labelled: LabelledSet, runs: Mapping[str, pa.Tab
                 budget: int | None = None) -> Holes:
     """A version, runs, the served cut -> items in the review of the configuration's last rebuild.
 
-    Where an earlier rebuild made the version, of the questions that both have. Every passage within the cut that is not known with certainty is asked, so that all of them have probability 1 at
-    publication: also those that stand in the sample of the rejections, whose answers are carried. What a chunk
-    delivers is what it would have brought into the pool. Asking again changes nothing.
+    Where an earlier rebuild made the version, of the questions that both have. Every passage within the cut that is not
+    known with certainty is asked, so that all of them have probability 1 at publication: also those that stand in the
+    sample of the rejections, whose answers are carried. What a chunk delivers is what it would have brought into the
+    pool. Asking again changes nothing.
 
     Raises:
         UsageError: not a version of this configuration, or none of whose questions is in its last rebuild.
