@@ -16,6 +16,7 @@ from goldset.errors import UsageError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from goldset.formats.parts import Source
     from goldset.formats.sets import LabelledSet
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -31,8 +32,10 @@ fields_option = click.option("--fields", metavar="OURS=THEIRS,…", help="Fields
                              "id=_id,doc_id=metadata.document; ours: id, doc_id, text, title, start, end, metadata.")
 
 
-def named_fields(text: str | None) -> dict[str, str]:
-    """``id=_id,text=body`` -> names by ours."""
+def named_fields(text: str | None, *, chunks: object) -> dict[str, str]:
+    """``id=_id,text=body`` -> names by ours, of the chunk file that ``chunks`` names."""
+    if text and not chunks:
+        raise UsageError(f"--fields {text}: names the fields of a chunk file; give it with --chunks")
     found: dict[str, str] = {}
     for part in text.split(",") if text else []:
         ours, equals, theirs = part.strip().partition("=")
@@ -76,11 +79,14 @@ def say_mapping(gold: LabelledSet) -> None:
 
 
 def spare_pandas(labelled: Path | None) -> None:
-    """Keep pyarrow from importing pandas, which it does at its first array and which takes as long as all the rest.
+    """Keep pyarrow from importing pandas, which takes as long as all the rest.
 
     Only for sets whose gold is delivered by id, which need no frame, and only in a process of the command's own: until
     the next ``to_pandas`` (which imports it after all) pyarrow takes a Series for any sequence.
     """
+    # Every pa.array and pa.scalar, and so every comparison of a column with a number, asks pyarrow's shim whether the
+    # value is a Series; no code can do without them, and the shim has no switch. It imports once, and remembers a
+    # failure. None in sys.modules is no failure to it (Cython takes it for the module), a finder that raises is.
     context = click.get_current_context()
     published = labelled is not None and (labelled / "manifest.json").is_file()
     if published or not (context.obj or {}).get("own_process") or "pandas" in sys.modules:
@@ -108,6 +114,29 @@ def open_runs(runs: tuple[str, ...], option: str = "--run") -> dict[str, pa.Tabl
     from goldset.formats.runs import read_run
 
     return {name: read_run(file, system=name) for name, file in named_files(runs, option).items()}
+
+
+LARGE = 64 << 20
+"""Files of more bytes than this are read in parts: all at once they take ten times as many."""
+ODD = "some lines or ids need a look at the whole: all is read at once, and memory grows with the files"
+
+
+def large_files(labelled: Path | None, qrels: Path | None, questions: Path | None, corpus: Path | None,
+                runs: tuple[str, ...], *, whole: str | None = None) -> tuple[Source, dict[str, Path]] | None:
+    """Set and runs, where they are too large to be held and may come apart; else None.
+
+    ``whole`` is an option that needs them whole.
+    """
+    from goldset.formats.parts import Source
+
+    source, files = Source.of(labelled, qrels, questions, corpus), named_files(runs, "--run")
+    if source is None or source.size(files.values()) <= LARGE:
+        return None
+    if whole:
+        say(f"the files are large, and {whole} needs them whole: memory grows with them")
+        return None
+    say("the files are large: their questions are read in parts")
+    return source, files
 
 
 def named_files(arguments: tuple[str, ...], option: str) -> dict[str, Path]:

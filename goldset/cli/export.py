@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from goldset.cli.common import PATH, fields_option, named_fields, result
-from goldset.errors import DataError, UsageError
+from goldset.errors import DataError
 
 FORMATS = ("qrels", "beir", "jsonl", "csv", "ragas", "llamaindex", "langsmith")
 
@@ -24,8 +24,7 @@ def command(labelled: Path, folder: Path, formats: tuple[str, ...], chunks: Path
     from goldset.formats.sets import load_set
     from goldset.gold import export_set
 
-    if fields and chunks is None:
-        raise UsageError(f"--fields {fields}: names the fields of a chunk file; give it with --chunks FILE")
+    names = named_fields(fields, chunks=chunks)
     gold = load_set(labelled)
     if gold.kind != "published":
         raise DataError(f"{labelled}: not a published version (it is {gold.kind}); only versions are exported")
@@ -35,7 +34,7 @@ def command(labelled: Path, folder: Path, formats: tuple[str, ...], chunks: Path
     else:
         from goldset.pipeline.chunking import read_chunking
 
-        counts = export_set(gold, folder, chunks=read_chunking(gold, chunks, named_fields(fields)),
+        counts = export_set(gold, folder, chunks=read_chunking(gold, chunks, names),
                             chunking=chunks.name, formats=chosen)
     result(f"{counts['pairs']} pairs of {counts['gold']} gold spans to {folder} ({', '.join(counts['formats'])})\n"
            f"{counts['reconcile']}")

@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from goldset.cli.common import (
+    ODD,
     PATH,
+    fields_option,
     json_option,
-    named_files,
+    large_files,
+    named_fields,
     numbers,
     open_runs,
     open_set,
@@ -30,9 +33,6 @@ if TYPE_CHECKING:
     from goldset.formats.sets import LabelledSet
     from goldset.pipeline.scores import Measured
 
-LARGE = 64 << 20
-"""Qrels and runs of more bytes than this are read in parts: all at once they take ten times as many."""
-
 
 @click.command("recall")
 @set_options
@@ -50,6 +50,7 @@ LARGE = 64 << 20
 @click.option("--eval-k", type=click.IntRange(1), help="k of the headline figure, for --retrieved and --plot.")
 @click.option("--budget", type=click.IntRange(1), metavar="WORDS", help="Cut the served list by words instead.")
 @click.option("--chunks", type=PATH, help="What the runs' ids mean: another chunking of a version's documents (JSONL).")
+@fields_option
 @click.option("--by", "slices", multiple=True, metavar="COLUMN",
               help="Also by a column of the questions, by week or by head_tail; compared, Holm-adjusted.")
 @click.option("--min", "gate", type=float, metavar="X",
@@ -62,43 +63,55 @@ def command(labelled: Path | None, qrels: Path | None, questions: Path | None, c
             relevant_from: int | None, runs: tuple[str, ...], cutoffs: str | None, served_log: Path | None,
             served_field: str, curve: bool, plot: Path | None, headline: float | None,
             retrieved: tuple[str, ...], retrieve_k: int | None, eval_k: int | None, budget: int | None,
-            chunks: Path | None, slices: tuple[str, ...], gate: float | None, queue: bool, config_path: Path | None,
-            explain: bool, as_json: bool) -> int:
+            chunks: Path | None, fields: str | None, slices: tuple[str, ...], gate: float | None, queue: bool,
+            config_path: Path | None, explain: bool, as_json: bool) -> int:
     """Recall at the k that production serves, with an interval."""
     from goldset.pipeline import scores
-    from goldset.pipeline.curves import Beside, write_plot
+    from goldset.pipeline.curves import Beside, plot_form, write_plot
 
     if explain:
         result(scores.explain())
         return 0
     if config_path is not None and not queue:
         raise UsageError("-c names the configuration for --queue: give both, or neither")
+    names = named_fields(fields, chunks=chunks)
     spare_pandas(labelled)
-    ks = numbers(cutoffs, "--k")
-    plain = not (questions or corpus or served_log or curve or plot or headline is not None or retrieved or budget
-                 or chunks or slices or queue)
-    if plain and ks and runs and (measured := _in_parts(labelled, qrels, runs, ks, relevant_from)) is not None:
-        return _finish(measured, gate, as_json=as_json)
-    gold = open_set(labelled, qrels, questions, corpus, relevant_from)
-    tables = open_runs(runs)
-    if not tables:
-        raise UsageError("name at least one run: --run NAME=FILE")
+    ks, slices = numbers(cutoffs, "--k"), tuple(dict.fromkeys(slices))
+    if plot is not None:
+        plot_form(plot)  # a wrong name is told before the work, not after it
     served = None
     if served_log is not None:
         from goldset.formats.servedlog import cutoffs_of, read_served
 
         served = read_served(served_log, served_field)
         ks = ks or cutoffs_of(served)
+    whole = (headline is not None and "--headline") or (retrieved and "--retrieved") or (budget and "--budget")
+    if ks and runs and not (chunks or queue):
+        large = large_files(labelled, qrels, questions, corpus, runs, whole=whole or None)
+        if large is not None:
+            from goldset.pipeline.parts import recall_in_parts
+
+            measured = recall_in_parts(*large, ks=ks, relevant_from=relevant_from, by=slices, curve=curve,
+                                       served=served, plot=plot, evaluated_k=eval_k)
+            if measured is not None:
+                return _finish(measured, gate, as_json=as_json)
+            say(ODD)
+    gold = open_set(labelled, qrels, questions, corpus, relevant_from)
+    tables = open_runs(runs)
+    if not tables:
+        raise UsageError("name at least one run: --run NAME=FILE")
     beside = Beside(curve=curve, headline=headline, served=served, retrieved=open_runs(retrieved, "--retrieved"),
                     retrieved_k=retrieve_k, evaluated_k=eval_k)
     chunking = None
     if chunks is not None:  # the readers of corpora come with the configuration's models: half of a short start
         from goldset.pipeline.chunking import read_chunking
 
-        chunking = read_chunking(gold, chunks)
+        chunking = read_chunking(gold, chunks, names)
     measured = scores.recall_any(gold, tables, ks=ks, budget=budget, by=slices, beside=beside, chunks=chunking)
     if plot is not None:
-        write_plot(gold, tables, plot, ks=ks, evaluated_k=eval_k, chunks=chunking)
+        from goldset.metrics import curves
+
+        write_plot(gold, curves(gold, tables, chunks=chunking), plot, ks=ks, evaluated_k=eval_k)
         say(f"plot: {plot}")
     queued: dict[str, Any] = {}
     if queue:
@@ -113,26 +126,6 @@ def _finish(measured: Measured, gate: float | None, *, as_json: bool, **more: An
     else:
         result(measured.text())
     return measured.gate(gate)
-
-
-def _in_parts(labelled: Path | None, qrels: Path | None, runs: tuple[str, ...], ks: list[int],
-              relevant_from: int | None) -> Measured | None:
-    """The measurements, where qrels and runs are too large to be held and come apart; else None."""
-    file = qrels if labelled is None else labelled if qrels is None else None
-    files = named_files(runs, "--run")
-    if file is None or not file.is_file():
-        return None
-    from goldset.formats.lines import likely_size
-
-    if sum(likely_size(path) for path in (file, *files.values())) <= LARGE:
-        return None
-    from goldset.pipeline.parts import recall_in_parts
-
-    say("the files are large: their questions are read in parts")
-    measured = recall_in_parts(file, files, ks=ks, relevant_from=relevant_from)
-    if measured is None:
-        say("some lines or ids need a look at the whole: all is read at once, and memory grows with the files")
-    return measured
 
 
 def _queue(gold: LabelledSet, runs: dict[str, pa.Table], config_path: Path | None, chunks: Path | None, *,

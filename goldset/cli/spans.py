@@ -32,14 +32,13 @@ def command(file: Path, doc_id: str | None, chunks: Path | None, words: int, ste
 
     if chunks is not None and (step or sentences or tokens or tokenizer):
         raise UsageError("--chunks brings chunks that are cut already; leave out --step, --sentences and --tokens")
-    if chunks is None and fields:
-        raise UsageError(f"--fields {fields}: names the fields of a chunk file; give it with --chunks FILE")
+    names = named_fields(fields, chunks=chunks)
     if (tokens is None) != (tokenizer is None) or (tokens and sentences):
         raise UsageError("--tokens N and --tokenizer MODEL go together, and without --sentences")
     chunker = ChunkerConfig.model_validate(
         {"unit": "tokens", "tokens": tokens, "step": step, "tokenizer": tokenizer} if tokens else
         {"words": words, "step": step, "unit": "sentences" if sentences else "words"})
-    shown = explain_file(file, doc_id, chunks, chunker, named_fields(fields))
+    shown = explain_file(file, doc_id, chunks, chunker, names)
     if as_json:
         result_json({"schema": "goldset.spans/1", **shown})
     else:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from goldset.errors import DataError
+from goldset.formats.columns import objects_by_block
 from goldset.formats.lines import field, json_lines, numbered_lines, opaque_id, open_bytes
 from goldset.formats.qrels import find_pair, read_qrels
 from goldset.formats.sets import Corpus, LabelledSet, Note
@@ -83,15 +86,25 @@ def read_questions(path: Path) -> tuple[pa.Table, list[Note]]:
             raise DataError(f"{path}, line {number}: question id '{identity}' stands in line {seen[identity]} already; "
                             "ids must be unique")
         seen[identity] = number
-        origin = metadata.get("origin")
-        language = metadata.get("language")
-        rows.append({"question_id": identity, "text": text, "context": _turns(metadata.get("history")),
-                     "language": language if isinstance(language, str) else "und",
-                     "origin": origin if origin in ORIGINS else "unknown"})
+        rows.append(_question(identity, text, metadata))
     if not rows:
         raise DataError(f'{path}: no question; a line is {{"_id": "q1", "text": "…"}} or id, tab, text')
     notes = [Note("empty_question", len(empty), f"{path}, line {empty[0]}")] if empty else []
     return question_rows(rows), notes
+
+
+def question_batches(path: Path, *, size: int = 10_000) -> Iterator[pa.Table]:
+    """The same of a file of any size, so many rows at a time; ids that stand twice are not looked for."""
+    kept = ((identity, text, metadata) for _, identity, text, metadata in _question_rows(path) if text.strip())
+    while batch := [_question(*row) for row in itertools.islice(kept, size)]:
+        yield question_rows(batch)
+
+
+def _question(identity: str, text: str, metadata: dict[str, Any]) -> dict[str, Any]:
+    origin, language = metadata.get("origin"), metadata.get("language")
+    return {"question_id": identity, "text": text, "context": _turns(metadata.get("history")),
+            "language": language if isinstance(language, str) else "und",
+            "origin": origin if origin in ORIGINS else "unknown"}
 
 
 def question_rows(rows: Iterable[dict[str, Any]]) -> pa.Table:
@@ -179,7 +192,23 @@ def read_corpus(path: Path) -> Corpus:
 
 def read_ids(path: Path) -> pa.Array:
     """corpus.jsonl -> the ids of its rows, in the order of the file."""
+    blocks = list(id_blocks(path))
+    if plain := [block.column("passage_id") for block in blocks if block is not None]:
+        if len(plain) == len(blocks):
+            return pa.chunked_array([chunk for column in plain for chunk in column.chunks]).combine_chunks()
     return pa.array([_identity(row, path, number) for number, row in json_lines(path)], pa.string())
+
+
+def id_blocks(path: Path) -> Iterator[pa.Table | None]:
+    """corpus.jsonl of any size -> column passage_id, block by block; None where only a look at each line can tell."""
+    for block in objects_by_block(path, dict.fromkeys(_ID_FIELDS, pa.string())):
+        # The first of the names that is there; one that only some lines have is a matter of each line.
+        ids = None if block is None else next(
+            (column for name in _ID_FIELDS if (column := block.column(name)).null_count < len(column)), None)
+        if ids is None or ids.null_count or pc.any(pc.equal(pc.utf8_trim_whitespace(ids), "")).as_py():
+            yield None
+        else:
+            yield pa.table({"passage_id": ids})
 
 
 def corpus_of(ids: list[str], bodies: list[str], titles: list[str]) -> Corpus:

@@ -19,6 +19,7 @@ import pyarrow as pa
 from goldset.errors import DataError
 from goldset.formats.lines import open_bytes
 
+_ESCAPED = re.compile(rb"\\u[dD][89a-fA-F]")
 _SPACES = re.compile(r"[ \t\x0b\x0c\r]+")
 _BOM = b"\xef\xbb\xbf"
 _OTHER_TEXT = (b"\x1f\x8b", b"\xff\xfe", b"\xfe\xff")  # gzip, UTF-16
@@ -52,6 +53,17 @@ def fields_by_block(path: Path, columns: Mapping[str, pa.DataType | None], *, ta
 
     A block is some ``block`` bytes, unpacked, and ends with a line.
     """
+    for lines in _line_blocks(path, block):
+        data = None if lines is None else _tidied(lines, tabs=tabs)
+        if data is None or b"\n\n" in data or data.startswith(b"\n"):
+            yield None
+        elif data:
+            yield _parsed(data, columns, tabs=tabs, skip=skip)
+            skip = 0
+
+
+def _line_blocks(path: Path, block: int) -> Iterator[bytes | None]:
+    """A file in blocks of whole lines; None where it is damaged gzip."""
     rest = b""
     with open_bytes(path) as stream:
         while True:
@@ -61,14 +73,37 @@ def fields_by_block(path: Path, columns: Mapping[str, pa.DataType | None], *, ta
                 yield None
                 return
             whole, end, rest = (rest + piece).rpartition(b"\n") if piece else (rest, b"", b"")
-            data = _tidied(whole + end, tabs=tabs)
-            if data is None or b"\n\n" in data or data.startswith(b"\n"):
-                yield None
-            elif data:
-                yield _parsed(data, columns, tabs=tabs, skip=skip)
-                skip = 0
+            yield whole + end
             if not piece:
                 return
+
+
+def objects_by_block(path: Path, columns: Mapping[str, pa.DataType], *, block: int = 1 << 24,
+                     ) -> Iterator[pa.Table | None]:
+    """JSON lines -> the named members of each object, block by block, null where one is missing.
+
+    None in place of a block that only a look at each line can tell: what is no object, a member of another type, half
+    of a surrogate pair.
+    """
+    import pyarrow.json as json
+
+    parse = json.ParseOptions(explicit_schema=pa.schema(list(columns.items())), unexpected_field_behavior="ignore")
+    first = True
+    for lines in _line_blocks(path, block):
+        data = None if lines is None else lines.removeprefix(_BOM) if first else lines
+        first = False
+        if data is not None and not data.strip():
+            continue
+        try:
+            if data is None or _ESCAPED.search(data):
+                yield None
+                continue
+            data.decode()
+            # A block as large as the data: a line is never cut, and one thread keeps the order.
+            options = json.ReadOptions(use_threads=False, block_size=len(data) + 1)
+            yield json.read_json(pa.BufferReader(data), read_options=options, parse_options=parse)
+        except (UnicodeDecodeError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            yield None
 
 
 def _parsed(data: pa.Buffer | bytes, columns: Mapping[str, pa.DataType | None], *, tabs: bool,

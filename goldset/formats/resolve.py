@@ -73,13 +73,13 @@ def _join(found: pa.Array, known: pa.Array, name: str, what: str, more: Callable
     """
     enough = JOIN_AT_LEAST * len(found)
     missing = _missing(found, known)
-    rescued = _rescued(missing, known) if len(found) - len(missing) < enough else 0
+    rescued = other_spelling(missing, known) if len(found) - len(missing) < enough else 0
     if not _doubtful(len(found), len(missing), rescued):
         return len(missing)
     wider = more()
     if wider is not None:
         missing, known = _missing(missing, wider), wider
-        rescued = _rescued(missing, known) if len(found) - len(missing) < enough else 0
+        rescued = other_spelling(missing, known) if len(found) - len(missing) < enough else 0
         if not _doubtful(len(found), len(missing), rescued):
             return len(missing)
     joined = len(found) - len(missing)
@@ -103,8 +103,8 @@ def _missing(found: pa.Array, known: pa.Array) -> pa.Array:
     return found.filter(pc.invert(pc.is_in(found, value_set=known)))
 
 
-def _rescued(missing: pa.Array, known: pa.Array) -> int:
-    """How many of the missing ids are known in another spelling."""
+def other_spelling(missing: pa.Array, known: pa.Array) -> int:
+    """How many of the missing ids are known in another spelling: case, white space, leading zeros."""
     if not len(missing):
         return 0
     here, there = _normal(missing), _normal(known)

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from goldset.arrays import arrow
 from goldset.errors import DataError
+from goldset.formats.columns import fields_by_block, objects_by_block
 from goldset.formats.lines import field, json_lines, opaque_id, read_bytes
 from goldset.formats.objects import first_line
+from goldset.formats.trec import RUN_FIELDS, ranked, run_table, smallest_rank
 from goldset.formats.trec import read_run as read_trec
-from goldset.formats.trec import smallest_rank
 from goldset.schemas import from_rows
 
 QUESTION_FIELDS = ("question_id", "query_id", "qid", "query-id")
@@ -39,7 +43,108 @@ def read_run(path: Path, *, system: str, family: str | None = None) -> pa.Table:
         return read_trec(path, system=system, family=family)
     if form == "pairs":
         return run_of(read_json_pairs(path, "a run", "score"), system=system, family=family, name=str(path))
-    return _ranked(path, _READERS[form](path), system, family)
+    blocks = list(run_blocks(path))
+    plain = [block for block in blocks if block is not None]
+    rows = in_order(pa.concat_tables(plain).combine_chunks()) if plain and len(plain) == len(blocks) else None
+    return _ranked(path, _READERS[form](path), system, family) if rows is None else run_table(rows, system, family)
+
+
+def run_blocks(path: Path) -> Iterator[pa.Table | None]:
+    """A run in lines (TREC, JSONL) or Parquet, of any size -> its rows, block by block, in the order of the file.
+
+    Columns question_id, chunk_id, rank (null in all rows or in none) and score. None in place of a block that only a
+    look at each row can tell, which accepts what can be accepted and names the row that cannot.
+    """
+    form = run_form(path)
+    if form == "trec":
+        yield from fields_by_block(path, RUN_FIELDS)
+    elif form == "parquet":
+        yield from map(_plain_rows, _parquet_blocks(path))
+    else:
+        yield from map(_plain_rows, objects_by_block(path, _types(json.loads(first_line(path)))))
+
+
+def likely_rows(path: Path) -> int:
+    """Rows of a Parquet file; 0 where it cannot be read."""
+    import pyarrow.parquet as pq
+
+    try:
+        return int(pq.read_metadata(path).num_rows)
+    except (pa.ArrowException, OSError):
+        return 0
+
+
+def in_order(rows: pa.Table) -> pa.Table | None:
+    """Rows of ``run_blocks`` -> by question and dense rank; None where only a look at each row can tell."""
+    rank, score = rows.column("rank"), rows.column("score")
+    if not rank.null_count:
+        return ranked(rows)
+    if rank.null_count < len(rows):
+        return None
+    # No number at all stands below every number.
+    value = pc.fill_null(pc.if_else(pc.is_nan(score), -math.inf, score), -math.inf).to_numpy()
+    codes = pc.dictionary_encode(rows.column("question_id").combine_chunks()).indices.to_numpy()
+    order = np.lexsort((-value, codes))
+    place = np.empty(len(rows), np.int32)
+    place[order] = np.arange(len(rows), dtype=np.int32)
+    return ranked(rows.set_column(rows.schema.get_field_index("rank"), "rank", arrow(place)))
+
+
+def _types(first: dict[str, Any]) -> dict[str, pa.DataType]:
+    """Types of the members of a line that matter, by the first line; a line that has others needs a look."""
+    ids = {name: pa.int64() if isinstance(first.get(name), int) else pa.string()
+           for name in (*QUESTION_FIELDS, *CHUNK_FIELDS)}
+    return {**ids, "rank": pa.int64(), "score": pa.float64()}
+
+
+def _parquet_blocks(path: Path) -> Iterator[pa.Table | None]:
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(path)
+        names = [name for name in (*QUESTION_FIELDS, *CHUNK_FIELDS, "rank", "score") if name in file.schema_arrow.names]
+        for batch in file.iter_batches(batch_size=1 << 17, columns=names):
+            yield pa.Table.from_batches([batch])
+    except (pa.ArrowException, OSError):
+        yield None
+
+
+def _plain_rows(table: pa.Table | None) -> pa.Table | None:
+    """A block with columns as they are called in the file -> with ours; None where ``_row`` has to look."""
+    if table is None:
+        return None
+    columns: dict[str, Any] = {}
+    for ours, names in (("question_id", QUESTION_FIELDS), ("chunk_id", CHUNK_FIELDS)):
+        found = next((column for name in names if (column := _given(table, name)) is not None), None)
+        if found is None or found.null_count or not (pa.types.is_integer(found.type) or _is_text(found.type)):
+            return None
+        columns[ours] = found.cast(pa.string())
+    rank, score = _given(table, "rank"), _given(table, "score")
+    if rank is None and (score is None or score.null_count):
+        return None
+    if rank is not None and (rank.null_count or not pa.types.is_integer(rank.type)
+                             or pc.any(pc.or_(pc.less(rank, 0), pc.greater_equal(rank, 2**31))).as_py()):
+        return None
+    if score is not None and not (pa.types.is_floating(score.type) or pa.types.is_integer(score.type)):
+        return None
+    empty = pa.nulls(len(table), pa.int32()), pa.nulls(len(table), pa.float64())
+    columns["rank"] = empty[0] if rank is None else rank.cast(pa.int32())
+    columns["score"] = empty[1] if score is None else score.cast(pa.float64(), safe=False)
+    return pa.table(columns)
+
+
+def _given(table: pa.Table, name: str) -> pa.ChunkedArray | None:
+    """A column that says something: it is there, and not null throughout."""
+    if name not in table.column_names:
+        return None
+    column = table.column(name)
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return None if len(table) and column.null_count == len(table) else column
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def first_rank(path: Path) -> int | None:
@@ -181,7 +286,7 @@ def _ranked(path: Path | str, rows: Iterable[_Row], system: str, family: str | N
         raise DataError(f"{path}: no result in the run; it may be {_FORMS}")
     result = []
     for question, mine in questions.items():
-        order = sorted(mine, key=lambda row: row[3] if row[3] is not None else -math.inf if row[4] is None else -row[4])
+        order = sorted(mine, key=lambda row: row[3] if row[3] is not None else math.inf if row[4] is None else -row[4])
         result += [{"system": system, "family": family or system, "question_id": question, "rank": place,
                     "chunk_id": chunk, "score": value} for place, (_, _, chunk, _, value) in enumerate(order, 1)]
     return from_rows("run", result)

@@ -3,7 +3,7 @@
 from goldset.metrics.across import compare_versions
 from goldset.metrics.compare import compare, power
 from goldset.metrics.cost import ReadingRate, cost, reading_hours, reading_rate
-from goldset.metrics.curve import Curve, curves, loss_split, plotted_ks, shown_ks
+from goldset.metrics.curve import Curve, CurveSums, curves, loss_split, plotted_ks, shown_ks
 from goldset.metrics.detail import per_question
 from goldset.metrics.registry import COUNTED, EXCLUDED, MEASURES, REASONS, Measure
 from goldset.metrics.score import score
@@ -16,6 +16,7 @@ __all__ = [
     "MEASURES",
     "REASONS",
     "Curve",
+    "CurveSums",
     "Measure",
     "ReadingRate",
     "compare",

@@ -13,7 +13,7 @@ from goldset.metrics.compare import verdict_of
 from goldset.metrics.measures import Cut
 from goldset.metrics.questions import Ints, Questions
 from goldset.metrics.results import Results
-from goldset.stats.compare import DETECT, EXACT_UP_TO, paired_ends, panel_difference, sign_flip
+from goldset.stats.compare import DETECT, Units, paired_ends, panel_difference, sign_flip, sign_flip_method
 from goldset.stats.intervals import Z95, Estimate, Floats, difference, ratio
 
 
@@ -146,10 +146,10 @@ def _covariance(parts: list[tuple[Floats, Floats]], estimates: list[Estimate]) -
 def _paired(change: Floats, draws: Floats, unit: Ints, seed: int) -> dict[str, Any]:
     codes = np.unique(unit, return_inverse=True)[1]
     num, den = (np.bincount(codes, part).astype(np.float64) if len(codes) else part for part in (draws * change, draws))
-    ends = paired_ends(num, den, seed=seed)
-    return {"n": len(change), "difference": float(num.sum() / den.sum()) if len(change) else None,
-            "low": ends.low if ends else None, "high": ends.high if ends else None, "p": sign_flip(num, seed=seed),
-            "p_method": "sign flips, exact" if int((num != 0).sum()) <= EXACT_UP_TO else "sign flips, 10000 draws"}
+    units = Units.of(num, den)
+    ends = paired_ends(units, seed=seed)
+    return {"n": len(change), "difference": units.ratio, "low": ends.low if ends else None,
+            "high": ends.high if ends else None, "p": sign_flip(units, seed=seed), "p_method": sign_flip_method(units)}
 
 
 def _rest(sides: list[_Side], where: list[Ints], shared: set[str]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,22 @@ from goldset.metrics.measures import Cut
 from goldset.metrics.questions import Ints, Questions
 from goldset.metrics.results import NEVER, Results
 from goldset.metrics.words import words_served
-from goldset.stats.compare import EXACT_UP_TO, detectable, half_width, mcnemar, paired_ends, sign_flip
+from goldset.stats.compare import (
+    Units,
+    detectable,
+    half_width,
+    mcnemar,
+    paired_ends,
+    sign_flip,
+    sign_flip_method,
+)
 from goldset.stats.intervals import Floats
 
 ENOUGH_CHANGED = 20
 """Fewer questions whose recall differs than this decide nothing."""
 ALPHA = 0.05
+MOST_CHANGED = 10_000
+"""Questions that differ and are named; nobody reads more, and memory is bounded."""
 _UNLIKE = 1.25
 
 
@@ -36,73 +47,119 @@ def compare(labelled: LabelledSet, run_a: pa.Table, run_b: pa.Table, k: int, *, 
         seeded draws), p (sign flips, exact to 15 non-zero units), discordant, up, down, sd of the unit differences,
         detectable (smallest difference seen with 80 % power; null where
         all units are alike), hit (McNemar), words, changed (the questions that
-        differ, largest change first, with the rank of each gold in both lists, null = not in it), excluded,
+        differ, largest change first, with the rank of each gold in both lists, null = not in it; the first
+        10,000, changed_left_out counts the others), excluded,
         verdict (better, worse: of B against A; no_difference_shown; too_few_to_tell) and warnings.
     """
     questions = Questions.of(labelled)
     own = chunks or {}
-    cuts = [Cut(Results.of(name, questions, run, chunks=own.get(name)), k)
-            for name, run in zip(names, (run_a, run_b), strict=True)]
-    outside = [cut.results.resolved.questions_outside for cut in cuts]
-    unknown = cuts[0].unknown | cuts[1].unknown
-    used = (questions.gold > 0) & ~unknown
-    recall = [np.divide(cut.got, questions.gold, out=np.zeros(len(questions.ids)), where=questions.gold > 0)[used]
-              for cut in cuts]
-    hits = [cut.got[used] > 0 for cut in cuts]
-    draws = questions.draws[used]
-    change = np.round(recall[1] - recall[0], 12)
-    num, den = _by_unit(questions.cluster[used], draws * change, draws)
-    moved = int((change != 0).sum())
-    p = sign_flip(num, seed=seed)
-    ends = paired_ends(num, den, seed=seed)
-    units = len(num)
-    total = float(den.sum())
-    difference = float(num.sum()) / total if total else None
-    # Deviations of the ratio, in units of a mean over units: with one draw a question this is the sd of d.
-    sd = None
-    if units > 1 and difference is not None:
-        sd = float(np.std((num - difference * den) / den.mean(), ddof=1))
-    b, c = int((hits[1] & ~hits[0]).sum()), int((hits[0] & ~hits[1]).sum())
+    a, b = (Results.of(name, questions, run, chunks=own.get(name))
+            for name, run in zip(names, (run_a, run_b), strict=True))
     told = [words_served(labelled, {name: run}, ks=[k], chunks=own.get(name))[0]["words"] if words else None
             for name, run in zip(names, (run_a, run_b), strict=True)]
-    return {
-        "measure": "recall", "k": k, "system_a": names[0], "system_b": names[1], "n": int(used.sum()), "units": units,
-        "recall_a": _mean(recall[0], draws), "recall_b": _mean(recall[1], draws), "difference": difference,
-        "low": ends.low if ends else None, "high": ends.high if ends else None,
-        "method": "percentile bootstrap over clusters, 10000 draws", "p": p,
-        "p_method": "sign flips, exact" if int((num != 0).sum()) <= EXACT_UP_TO else "sign flips, 10000 draws",
-        "discordant": moved, "up": int((change > 0).sum()), "down": int((change < 0).sum()), "sd": sd,
-        "detectable": detectable(sd, units) if sd else None,
-        "hit": {"gained": b, "lost": c, "p": mcnemar(b, c)}, "words_a": told[0], "words_b": told[1],
-        "changed": _changed(cuts, np.flatnonzero(used), change),
-        "excluded": {why: count for why, count in (
-            ("not_labelled", int((~questions.is_labelled).sum())),
-            ("no_gold", int((questions.is_labelled & (questions.gold == 0)).sum())),
-            ("evidence_missing", int(((questions.gold > 0) & unknown).sum())),
-            ("not_in_set", max(outside))) if count},
-        "verdict": verdict_of(moved, difference, p), "warnings": _warnings(told),
-        "weighting": questions.weighting, "gold_version": labelled.label,
-    }
+    return Paired.of(a, b, k).told(k, names=names, words=(told[0], told[1]), seed=seed,
+                                       weighting=questions.weighting, label=labelled.label)
 
 
-def _changed(cuts: list[Cut], places: Ints, change: Floats) -> list[dict[str, Any]]:
-    """The questions whose recall differs: largest change first, then by id; with the rank of each gold in A and B."""
+@dataclass(frozen=True)
+class Paired:
+    """What a comparison keeps of its questions: no more, so that they may come part by part.
+
+    ``recalls`` hold draws x recall over draws of each question, in A and in B; ``change`` the same of the difference,
+    by unit. ``excluded`` is reason -> count, ``outside`` counts the questions of each run that the set does not have.
+    """
+
+    n: int
+    recalls: tuple[Units, Units]
+    change: Units
+    up: int
+    down: int
+    gained: int
+    lost: int
+    changed: list[dict[str, Any]]
+    excluded: dict[str, int]
+    outside: tuple[int, int]
+
+    @classmethod
+    def of(cls, a: Results, b: Results, k: int) -> Paired:
+        """Both systems on the same questions."""
+        outside = a.resolved.questions_outside, b.resolved.questions_outside  # ids that do not join are told first
+        questions, cuts = a.questions, (Cut(a, k), Cut(b, k))
+        unknown = cuts[0].unknown | cuts[1].unknown
+        used = (questions.gold > 0) & ~unknown
+        recall = [np.divide(cut.got, questions.gold, out=np.zeros(len(questions.ids)), where=questions.gold > 0)[used]
+                  for cut in cuts]
+        hits = [cut.got[used] > 0 for cut in cuts]
+        draws = questions.draws[used]
+        change = np.round(recall[1] - recall[0], 12)
+        return cls(
+            int(used.sum()), (Units.of(draws * recall[0], draws), Units.of(draws * recall[1], draws)),
+            Units.of(*_by_unit(questions.cluster[used], draws * change, draws)),
+            int((change > 0).sum()), int((change < 0).sum()),
+            int((hits[1] & ~hits[0]).sum()), int((hits[0] & ~hits[1]).sum()),
+            _changed(cuts, np.flatnonzero(used), change),
+            {"not_labelled": int((~questions.is_labelled).sum()),
+             "no_gold": int((questions.is_labelled & (questions.gold == 0)).sum()),
+             "evidence_missing": int(((questions.gold > 0) & unknown).sum())},
+            outside)
+
+    def joined(self, other: Paired) -> Paired:
+        """The questions of both, which share no unit."""
+        return Paired(
+            self.n + other.n,
+            (self.recalls[0].joined(other.recalls[0]), self.recalls[1].joined(other.recalls[1])),
+            self.change.joined(other.change), self.up + other.up, self.down + other.down, self.gained + other.gained,
+            self.lost + other.lost, _largest([*self.changed, *other.changed]),
+            {why: count + other.excluded[why] for why, count in self.excluded.items()},
+            (self.outside[0] + other.outside[0], self.outside[1] + other.outside[1]))
+
+    def told(self, k: int, *, names: tuple[str, str], words: tuple[float | None, float | None], seed: int,
+             weighting: str, label: str) -> dict[str, Any]:
+        """The document of ``compare``."""
+        change, moved = self.change, self.up + self.down
+        p, ends, difference = sign_flip(change, seed=seed), paired_ends(change, seed=seed), change.ratio
+        sd = None if difference is None else change.deviation(difference)
+        excluded = self.excluded | {"not_in_set": max(self.outside)}
+        return {
+            "measure": "recall", "k": k, "system_a": names[0], "system_b": names[1], "n": self.n,
+            "units": change.count, "recall_a": self.recalls[0].ratio, "recall_b": self.recalls[1].ratio,
+            "difference": difference, "low": ends.low if ends else None, "high": ends.high if ends else None,
+            "method": "percentile bootstrap over clusters, 10000 draws", "p": p,
+            "p_method": sign_flip_method(change), "discordant": moved, "up": self.up, "down": self.down, "sd": sd,
+            "detectable": detectable(sd, change.count) if sd else None,
+            "hit": {"gained": self.gained, "lost": self.lost, "p": mcnemar(self.gained, self.lost)},
+            "words_a": words[0], "words_b": words[1], "changed": self.changed,
+            "changed_left_out": moved - len(self.changed),
+            "excluded": {why: count for why, count in excluded.items() if count},
+            "verdict": verdict_of(moved, difference, p), "warnings": _warnings(list(words)), "weighting": weighting,
+            "gold_version": label,
+        }
+
+
+def _changed(cuts: tuple[Cut, Cut], places: Ints, change: Floats) -> list[dict[str, Any]]:
+    """The questions whose recall differs, see ``_largest``; with the rank of each gold in A and B."""
     questions = cuts[0].questions
     table = questions.labelled.questions
     texts = {} if table is None else dict(zip(table.column("question_id").to_pylist(), table.column("text").to_pylist(),
                                               strict=True))
     spans = questions.labelled.gold.column("span_id")
-    rows = []
-    for number in np.flatnonzero(change):
-        place = int(places[number])
-        gold = np.flatnonzero((questions.gold_owner == place) & questions.confirmed)
-        ranks = [{"span_id": spans[int(row)].as_py(), **{
-            f"rank_{side}": None if cut.results.low[row] == NEVER else int(cut.results.low[row])
-            for side, cut in zip("ab", cuts, strict=True)}} for row in gold]
-        identity = questions.ids[place]
-        rows.append({"question_id": identity, "text": texts.get(identity), "change": float(change[number]),
-                     "gold": ranks})
-    return sorted(rows, key=lambda row: (-abs(row["change"]), row["question_id"]))
+    rows = _largest([{"question_id": questions.ids[int(places[number])], "change": float(change[number]),
+                      "place": int(places[number])} for number in np.flatnonzero(change)])
+    confirmed = np.flatnonzero(questions.confirmed)
+    by_owner = confirmed[np.argsort(questions.gold_owner[confirmed], kind="stable")]
+    first = np.searchsorted(questions.gold_owner[by_owner], np.arange(len(questions.ids) + 1))
+    for row in rows:
+        place = row.pop("place")
+        row["text"] = texts.get(row["question_id"])
+        row["gold"] = [{"span_id": spans[int(gold)].as_py(), **{
+            f"rank_{side}": None if cut.results.low[gold] == NEVER else int(cut.results.low[gold])
+            for side, cut in zip("ab", cuts, strict=True)}} for gold in by_owner[first[place] : first[place + 1]]]
+    return rows
+
+
+def _largest(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The largest changes first, equal ones by id; no more than MOST_CHANGED."""
+    return sorted(rows, key=lambda row: (-abs(row["change"]), row["question_id"]))[:MOST_CHANGED]
 
 
 def _by_unit(cluster: Any, num: Floats, den: Floats) -> tuple[Floats, Floats]:
@@ -110,10 +167,6 @@ def _by_unit(cluster: Any, num: Floats, den: Floats) -> tuple[Floats, Floats]:
         return num, den
     codes = np.unique(cluster, return_inverse=True)[1]
     return np.bincount(codes, num).astype(np.float64), np.bincount(codes, den).astype(np.float64)
-
-
-def _mean(values: Floats, weights: Floats) -> float | None:
-    return float(np.average(values, weights=weights)) if len(values) else None
 
 
 def verdict_of(moved: int, difference: float | None, p: float | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,9 @@ from goldset.formats.sets import LabelledSet
 from goldset.metrics.measures import Cut
 from goldset.metrics.questions import Mask, Questions
 from goldset.metrics.results import Results
-from goldset.stats.compare import paired_ends
+from goldset.stats.compare import Units, paired_ends
 from goldset.stats.curves import KStar, k_star, k_star_ends
-from goldset.stats.intervals import Floats, ratio
+from goldset.stats.intervals import Floats, Moments, ratio
 
 
 class Curve:
@@ -26,12 +27,10 @@ class Curve:
     that every point rests on the same questions; ``left_out`` counts them.
     """
 
-    def __init__(self, labelled: LabelledSet, name: str, run: pa.Table, *, deepest: int | None = None,
-                 chunks: pa.Table | None = None) -> None:
-        questions = Questions.of(labelled)
-        whole = Results.of(name, questions, run, chunks=chunks)
-        longest = int(pc.max(run.column("rank")).as_py() or 1)
-        self.name = name
+    def __init__(self, whole: Results, *, deepest: int | None = None) -> None:
+        questions = whole.questions
+        longest = int(pc.max(whole.run.column("rank")).as_py() or 1)
+        self.name = whole.name
         self.deepest = longest if deepest is None else min(deepest, longest)
         results = whole.down_to(self.deepest)
         rows = questions.confirmed & (results.low <= self.deepest)
@@ -48,14 +47,16 @@ class Curve:
 
     def rows(self, ks: Sequence[int] | None = None) -> list[dict[str, Any]]:
         """system, k, value, low, high, n for each k (default: all); value null where no question has gold."""
-        ones = np.ones(len(self.recalls))
-        result = []
+        return self.sums(ks).rows(ks)
+
+    def sums(self, ks: Sequence[int] | None = None) -> CurveSums:
+        """What the curve rests on at these k, default all."""
+        ones, moments = np.ones(len(self.recalls)), {}
         for k in range(1, self.deepest + 1) if ks is None else ks:
             found = ratio(self.recalls[:, k - 1], ones, weight=self.draws, cluster=self.cluster)
-            low, high = found.interval or (None, None)
-            result.append({"system": self.name, "k": k, "value": found.value, "low": low, "high": high,
-                           "n": len(self.recalls)})
-        return result
+            assert found.moments is not None, "ratio always tells"
+            moments[k] = found.moments
+        return CurveSums(self.name, len(self.recalls), self.left_out, moments)
 
     def reach(self, headline: float, *, seed: int = 0) -> tuple[KStar, KStar, KStar] | None:
         """The k at which the headline is true, and its 95 % ends; None without a question to measure."""
@@ -68,6 +69,36 @@ class Curve:
         num = np.zeros((int(codes.max()) + 1, self.deepest))
         np.add.at(num, codes, weighted)
         return here, *k_star_ends(num, np.bincount(codes, self.draws).astype(np.float64), headline, seed=seed)
+
+
+@dataclass(frozen=True)
+class CurveSums:
+    """One system's curve without its questions, so that they may come part by part: at each k, what recall rests on."""
+
+    name: str
+    n: int
+    left_out: int
+    moments: Mapping[int, Moments]
+
+    @property
+    def deepest(self) -> int:
+        """The last k; below it recall stays what it is there."""
+        return max(self.moments)
+
+    def joined(self, other: CurveSums) -> CurveSums:
+        """The questions of both; all k must be there to the deepest of each."""
+        ks = range(1, max(self.deepest, other.deepest) + 1)
+        return CurveSums(self.name, self.n + other.n, self.left_out + other.left_out, {
+            k: self.moments[min(k, self.deepest)].joined(other.moments[min(k, other.deepest)]) for k in ks})
+
+    def rows(self, ks: Sequence[int] | None = None) -> list[dict[str, Any]]:
+        """As of ``Curve``."""
+        result = []
+        for k in self.moments if ks is None else ks:
+            found = self.moments[k].ratio()
+            low, high = found.interval or (None, None)
+            result.append({"system": self.name, "k": k, "value": found.value, "low": low, "high": high, "n": self.n})
+        return result
 
 
 def loss_split(labelled: LabelledSet, name: str, served: pa.Table, retrieved: pa.Table, *, served_k: int,
@@ -98,8 +129,9 @@ def loss_split(labelled: LabelledSet, name: str, served: pa.Table, retrieved: pa
         gold, draws = questions.gold[used], questions.draws[used]
         high, low = first.got[used] / gold, second.got[used] / gold
         codes = np.unique(questions.cluster[used], return_inverse=True)[1]
-        ends = paired_ends(np.bincount(codes, draws * (high - low)).astype(np.float64),
-                           np.bincount(codes, draws).astype(np.float64), seed=seed) if len(gold) else None
+        units = Units.of(np.bincount(codes, draws * (high - low)).astype(np.float64),
+                         np.bincount(codes, draws).astype(np.float64))
+        ends = paired_ends(units, seed=seed)
         means = [float(np.average(part, weights=draws)) if len(gold) else None for part in (high, low)]
         rows.append({"system": name, "step": step, "from_k": first.k, "to_k": second.k, "before": means[0],
                      "after": means[1], "loss": None if means[0] is None or means[1] is None else means[0] - means[1],
@@ -110,7 +142,8 @@ def loss_split(labelled: LabelledSet, name: str, served: pa.Table, retrieved: pa
 def curves(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, deepest: int | None = None,
            chunks: pa.Table | None = None) -> list[Curve]:
     """The curve of each system, in the order given."""
-    return [Curve(labelled, name, run, deepest=deepest, chunks=chunks) for name, run in runs.items()]
+    questions = Questions.of(labelled)
+    return [Curve(Results.of(name, questions, run, chunks=chunks), deepest=deepest) for name, run in runs.items()]
 
 
 def shown_ks(deepest: int, also: Sequence[int] = ()) -> list[int]:

@@ -229,7 +229,7 @@ class Slice:
             "not_labelled": int((out & ~questions.is_labelled).sum()),
             "only_sampled_gold": int(sampled.sum()),
             "no_gold": int((labelled & ~sampled).sum()),
-            "not_in_set": results.resolved.questions_outside if self.mask.all() else 0,
+            "not_in_set": results.resolved.questions_outside,
             "counted_missing": int((without & ~results.is_empty).sum()),
             "counted_empty": int((without & results.is_empty).sum()),
         }

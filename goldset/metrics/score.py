@@ -11,7 +11,7 @@ import pyarrow as pa
 from goldset.errors import UsageError
 from goldset.formats.sets import LabelledSet
 from goldset.metrics.measures import Cut, measure_cut
-from goldset.metrics.questions import Questions
+from goldset.metrics.questions import ALL, Questions
 from goldset.metrics.results import Results
 from goldset.metrics.words import cut_by_words
 from goldset.schemas import from_rows
@@ -59,7 +59,7 @@ def score(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, ks: Sequence[i
             cut = Results.of(name, questions, cut_by_words(labelled, run, budget, chunks=chunks), chunks=chunks,
                              status=given)
             rows += _rows(cut, Cut(cut, None), slices)
-    return from_rows("measurements", _once(rows))
+    return from_rows("measurements", once(rows))
 
 
 def _rows(results: Results, cut: Cut, slices: list[tuple[str, Any]]) -> list[dict[str, Any]]:
@@ -69,11 +69,18 @@ def _rows(results: Results, cut: Cut, slices: list[tuple[str, Any]]) -> list[dic
         for measured in measure_cut(cut, np.asarray(mask)):
             del measured["estimate"]
             rows.append({"system": results.name, "slice": name, "weighting": questions.weighting,
-                         "gold_version": questions.labelled.label, **measured})
+                         "gold_version": questions.labelled.label, **in_slice(measured, name)})
     return rows
 
 
-def _once(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def in_slice(row: dict[str, Any], name: str) -> dict[str, Any]:
+    """A row of ``measure_cut`` as that of a slice: questions that the set does not have are in none but the whole."""
+    if name != ALL:
+        row["excluded"] = [item for item in row["excluded"] if item["reason"] != "not_in_set"]
+    return row
+
+
+def once(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Measures without a cutoff come once a system and slice, not once a cutoff."""
     seen: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in rows:

@@ -13,6 +13,7 @@ from goldset.errors import DataError, UsageError, nearest
 from goldset.formats.sets import LabelledSet
 
 if TYPE_CHECKING:
+    from goldset.metrics import Curve, CurveSums
     from goldset.report.curve import Curves
 
 
@@ -25,13 +26,12 @@ class Section:
     lines: list[str]
 
 
-def curve_section(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, ks: Sequence[int] = (),
-                  chunks: pa.Table | None = None) -> Section:
+def curve_section(found: Sequence[Curve | CurveSums], *, ks: Sequence[int] = ()) -> Section:
     """Recall against k with its 95 % band: every k in the document, a handful on the terminal."""
-    from goldset.metrics import curves, shown_ks
+    from goldset.metrics import shown_ks
 
     rows, lines = [], ["recall against k (95 % band):"]
-    for curve in curves(labelled, runs, chunks=chunks):
+    for curve in found:
         mine = curve.rows()
         rows += mine
         shown = set(shown_ks(curve.deepest, ks))
@@ -44,18 +44,26 @@ def curve_section(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, ks: Se
 
 def curves_of(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, served_k: int | None = None,
               evaluated_k: int | None = None, chunks: pa.Table | None = None) -> Curves | None:
-    """Recall against k of every system, as it is plotted; None where no question has gold whose delivery is known.
+    """Recall against k of every system, as it is plotted; see ``drawn``."""
+    from goldset.metrics import curves
+
+    return drawn(labelled, curves(labelled, runs, chunks=chunks), served_k=served_k, evaluated_k=evaluated_k)
+
+
+def drawn(labelled: LabelledSet, found: Sequence[Curve | CurveSums], *, served_k: int | None = None,
+          evaluated_k: int | None = None) -> Curves | None:
+    """Curves -> the picture; None where no question has gold whose delivery is known.
 
     The served and the evaluated k are the version's where none is given.
     """
-    from goldset.metrics import curves, plotted_ks
+    from goldset.metrics import plotted_ks
     from goldset.report.curve import Curves, Line
 
     scoring = labelled.manifest.get("scoring", {})
     told = {"served": served_k or scoring.get("served_k"), "evaluated": evaluated_k or scoring.get("evaluated_k")}
     marks = {name: int(k) for name, k in told.items() if k}
     lines = []
-    for curve in curves(labelled, runs, chunks=chunks):
+    for curve in found:
         rows = [row for row in curve.rows(plotted_ks(curve.deepest, marks.values())) if row["value"] is not None]
         if rows:
             ks, values, low, high = ([row[name] for row in rows] for name in ("k", "value", "low", "high"))
@@ -63,8 +71,16 @@ def curves_of(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, served_k: 
     return Curves(labelled.label, lines, marks) if lines else None
 
 
-def write_plot(labelled: LabelledSet, runs: Mapping[str, pa.Table], path: Path, *, ks: Sequence[int] = (),
-               evaluated_k: int | None = None, chunks: pa.Table | None = None) -> None:
+def plot_form(path: Path) -> str:
+    """``svg`` or ``png``, by the name of the file; UsageError where it ends in neither."""
+    form = path.suffix.lower().removeprefix(".")
+    if form not in ("svg", "png"):
+        raise UsageError(f"--plot {path}: the name must end in .svg or .png")
+    return form
+
+
+def write_plot(labelled: LabelledSet, found: Sequence[Curve | CurveSums], path: Path, *, ks: Sequence[int] = (),
+               evaluated_k: int | None = None) -> None:
     """Recall against k with its band, systems side by side, the served and the evaluated k marked -> SVG or PNG.
 
     The served k is the smallest that is asked for, else the version's.
@@ -72,15 +88,13 @@ def write_plot(labelled: LabelledSet, runs: Mapping[str, pa.Table], path: Path, 
     Raises:
         UsageError: the name of the file ends in neither .svg nor .png.
     """
-    form = path.suffix.lower().removeprefix(".")
-    if form not in ("svg", "png"):
-        raise UsageError(f"--plot {path}: the name must end in .svg or .png")
     from goldset.store import write_bytes
 
-    found = curves_of(labelled, runs, served_k=min(ks, default=None), evaluated_k=evaluated_k, chunks=chunks)
-    if found is None:
+    form = plot_form(path)
+    picture = drawn(labelled, found, served_k=min(ks, default=None), evaluated_k=evaluated_k)
+    if picture is None:
         raise DataError(f"--plot {path}: no question of {labelled.label} has gold whose delivery is known")
-    write_bytes(path, found.file(form))
+    write_bytes(path, picture.file(form))
 
 
 def headline_section(labelled: LabelledSet, runs: Mapping[str, pa.Table], headline: float, *,
@@ -124,12 +138,8 @@ def loss_section(labelled: LabelledSet, runs: Mapping[str, pa.Table], retrieved:
     return Section("loss", rows, lines)
 
 
-def slices_section(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, ks: Sequence[int], by: Sequence[str],
-                   chunks: pa.Table | None = None) -> Section:
-    """Each slice against the rest: which differ, and which are too small to say anything."""
-    from goldset.metrics import slice_differences
-
-    rows = slice_differences(labelled, runs, ks=ks, by=by, chunks=chunks)
+def slices_section(rows: list[dict[str, Any]]) -> Section:
+    """Rows of ``slice_differences``: which slices differ from the rest, and which are too small to say anything."""
     lines = []
     for row in rows:
         where = f"{row['system']} at {row['k']}, {row['slice']}"
@@ -183,10 +193,12 @@ class Beside:
             UsageError: a retrieved list without its k, or of a system without a run, or without a served k.
         """
         found = [] if self.served is None else [served_section(self.served)]
+        from goldset.metrics import curves, slice_differences
+
         if self.by and ks:
-            found.append(slices_section(labelled, runs, ks=ks, by=self.by, chunks=chunks))
+            found.append(slices_section(slice_differences(labelled, runs, ks=ks, by=self.by, chunks=chunks)))
         if self.curve:
-            found.append(curve_section(labelled, runs, ks=ks, chunks=chunks))
+            found.append(curve_section(curves(labelled, runs, chunks=chunks), ks=ks))
         if self.headline is not None:
             found.append(headline_section(labelled, runs, self.headline, chunks=chunks))
         if bool(self.retrieved) != (self.retrieved_k is not None):

@@ -294,8 +294,10 @@ def _change(row: Mapping[str, Any]) -> str:
 
 
 def compare_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, k: int,
-                chunks: Mapping[str, Path] | None = None) -> Compared:
-    """Two runs, the first named is A, the second B; ``chunks``: system -> file of the chunking that its ids are of.
+                chunks: Mapping[str, Path] | None = None, fields: Mapping[str, str] | None = None) -> Compared:
+    """Two runs, the first named is A, the second B.
+
+    ``chunks``: system -> file of the chunking that its ids are of; ``fields``: what the fields of these are called.
 
     Raises:
         UsageError: another chunking for a set whose gold are ids, or for a system that is not compared.
@@ -308,7 +310,7 @@ def compare_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, k: int,
         if name not in runs:
             raise UsageError(f"--chunks {name}=…: no --run is called '{name}'; {nearest(name, runs)}")
     document = compare(labelled, run_a, run_b, k, names=(a, b), words=labelled.kind == "published",
-                       chunks={name: read_chunking(labelled, path) for name, path in (chunks or {}).items()})
+                       chunks={name: read_chunking(labelled, path, fields) for name, path in (chunks or {}).items()})
     document["warnings"] += same_family(labelled, runs) + holes_of_one(labelled, list(runs))
     return Compared(document)
 

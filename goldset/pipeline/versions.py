@@ -45,8 +45,11 @@ def _difference(part: Mapping[str, Any]) -> str:
 
 
 def compare_versions_any(old: LabelledSet, new: LabelledSet, runs: Mapping[str, pa.Table], *, k: int,
-                         chunks: Mapping[str, Path] | None = None) -> ComparedVersions:
+                         chunks: Mapping[str, Path] | None = None,
+                         fields: Mapping[str, str] | None = None) -> ComparedVersions:
     """The first run on the older version, the second on the newer; a single run on both.
+
+    ``chunks``: system -> file of the chunking that its ids are of; ``fields``: what the fields of these are called.
 
     Raises:
         UsageError: another chunking for a system that is not compared.
@@ -64,7 +67,7 @@ def compare_versions_any(old: LabelledSet, new: LabelledSet, runs: Mapping[str, 
     if not set(Questions.of(old).ids) & set(Questions.of(new).ids):
         raise DataError(f"{old.label} and {new.label} have no question in common: they are no versions of one set; "
                         "measure each with goldset recall")
-    own = [read_chunking(labelled, chunks[name]) if chunks and name in chunks else None
+    own = [read_chunking(labelled, chunks[name], fields) if chunks and name in chunks else None
            for labelled, name in ((old, a), (new, b))]
     document = compare_versions(old, new, runs[a], runs[b], k, names=(a, b), chunks=(own[0], own[1]))
     document["warnings"] += dict.fromkeys([*same_family(old, {a: runs[a]}), *same_family(new, {b: runs[b]})])

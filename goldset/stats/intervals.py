@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from goldset.stats.exact import total, total_of_products
 
 Floats = npt.NDArray[np.float64]
 LEVEL = 0.95
@@ -128,45 +131,40 @@ def mover(shares: Floats, weights: Floats, counts: Floats, *, level: float = LEV
 
 @dataclass(frozen=True)
 class Moments:
-    """Numerators and denominators of many units: their number, means, and centred sums of squares and products.
+    """Numerators and denominators of many units: their number, sums, and sums of squares and products, all exact.
 
-    All that a ratio's interval needs, so that units may come part by part. Source: Chan, Golub and LeVeque (1983).
+    All that a ratio's interval needs, so that units may come in any order and part by part.
     """
 
     units: int
-    num: float
-    den: float
-    nn: float
-    nd: float
-    dd: float
+    num: Fraction
+    den: Fraction
+    nn: Fraction
+    nd: Fraction
+    dd: Fraction
 
     @classmethod
     def of(cls, num: Floats, den: Floats) -> Moments:
         """One entry a unit."""
-        if not len(num):
-            return cls(0, 0.0, 0.0, 0.0, 0.0, 0.0)
-        a, b = float(num.mean()), float(den.mean())
-        num, den = num - a, den - b
-        # Sums in pairs: as exact as wanted, and no thread is started for them.
-        return cls(len(num), a, b, float((num * num).sum()), float((num * den).sum()), float((den * den).sum()))
+        if (den == 1).all():  # the mean of one number a unit, by far the most frequent case
+            one, count = total(num), Fraction(len(num))
+            return cls(len(num), one, count, total_of_products(num, num), one, count)
+        return cls(len(num), total(num), total(den), total_of_products(num, num), total_of_products(num, den),
+                   total_of_products(den, den))
 
     def joined(self, other: Moments) -> Moments:
         """The units of both."""
-        total = self.units + other.units
-        if not total:
-            return self
-        a, b = other.num - self.num, other.den - self.den
-        share, cross = other.units / total, self.units * other.units / total
-        return Moments(total, self.num + a * share, self.den + b * share, self.nn + other.nn + a * a * cross,
-                       self.nd + other.nd + a * b * cross, self.dd + other.dd + b * b * cross)
+        return Moments(self.units + other.units, self.num + other.num, self.den + other.den, self.nn + other.nn,
+                       self.nd + other.nd, self.dd + other.dd)
 
-    def ratio(self) -> Estimate:
-        """What ``ratio`` says of all the units."""
+    def ratio(self, *, extra_variance: float = 0.0, level: float = LEVEL) -> Estimate:
+        """What ``ratio`` says of these units."""
         if not self.units or self.den <= 0:
             return Estimate(None, None, "none", self.units, moments=self)
-        raw = self.num / self.den
-        square = self.nn - 2 * raw * self.nd + raw * raw * self.dd
-        return _estimate(raw, self.units, max(square, 0.0), self.den * self.units, self)
+        raw = float(self.num / self.den)
+        theta = Fraction(raw)
+        square = float(self.nn - 2 * theta * self.nd + theta * theta * self.dd)
+        return _estimate(raw, square, self, extra_variance, level)
 
 
 @dataclass(frozen=True)
@@ -205,34 +203,23 @@ def ratio(num: Floats, den: Floats, *, weight: Floats | None = None, cluster: np
     """
     scale = np.ones(len(num)) if weight is None else weight
     counted = (den != 0) | (num != 0)
-    num, den, scale = num[counted] * scale[counted], den[counted] * scale[counted], scale[counted]
-    total = float(den.sum())
-    if cluster is None:
-        units = len(num)
-    else:
-        codes = np.unique(cluster[counted], return_inverse=True)[1]
-        units = int(codes.max()) + 1 if len(codes) else 0
-    whole, part = (num, den) if cluster is None else (np.bincount(codes, num), np.bincount(codes, den))
-    moments = Moments.of(whole.astype(np.float64), part.astype(np.float64))
-    if units == 0 or total <= 0:
-        return Estimate(None, None, "none", units, moments=moments)
-    raw = float(num.sum()) / total
-    residual: Floats = num - raw * den
+    num, den = num[counted] * scale[counted], den[counted] * scale[counted]
     if cluster is not None:
-        residual = np.bincount(codes, residual).astype(np.float64)
-    return _estimate(raw, units, float(np.dot(residual, residual)), total, moments, extra_variance, level)
+        codes = np.unique(cluster[counted], return_inverse=True)[1]
+        num, den = (np.bincount(codes, part).astype(np.float64) for part in (num, den))
+    return Moments.of(num, den).ratio(extra_variance=extra_variance, level=level)
 
 
-def _estimate(raw: float, units: int, square: float, total: float, moments: Moments, extra_variance: float = 0.0,
-              level: float = LEVEL) -> Estimate:
-    """Ratio, units, sum of their squared residuals, sum of denominators -> value and interval."""
+def _estimate(raw: float, square: float, moments: Moments, extra_variance: float, level: float) -> Estimate:
+    """Ratio and sum of squared residuals of the units in ``moments`` -> value and interval."""
+    units, total_den = moments.units, float(moments.den)
     value = min(1.0, max(0.0, raw))
     # Sums of fractions such as 1/3 + 2/3 may miss 1 by the last bit; the edge has its own interval.
     value = 1.0 if value > 1 - 1e-12 else 0.0 if value < 1e-12 else value
     clipped = not -1e-9 <= raw <= 1 + 1e-9
     if units < 2:
         return Estimate(value, None, "none: one unit", units, clipped=clipped, moments=moments)
-    variance = units / (units - 1) * square / total**2 + extra_variance
+    variance = units / (units - 1) * square / total_den**2 + extra_variance
     se = math.sqrt(variance)
     if value in (0.0, 1.0) or variance < 1e-18:
         exact = clopper_pearson(round(value * units), units, level=level)

@@ -107,6 +107,26 @@ def test_export_and_recall_agree_on_what_they_can(goldset: Goldset, harbour: Har
     assert goldset(*asked).code == 3
 
 
+def test_recall_and_compare_take_the_same_chunk_file(goldset: Goldset, harbour: Harbour, tmp_path: Path) -> None:
+    golden.jsonl(tmp_path / "new.jsonl", ({"_id": row["chunk_id"], "body": row["text"], "doc_id": row["doc_id"]}
+                                          for row in _pairs()))
+    names, run = "id=_id,text=body", tmp_path / "x.run"
+    run.write_text(f"{question_id(golden.WINTER)} Q0 ferry/1 1 9 x\n")
+    set_, chunks = harbour.published.path, tmp_path / "new.jsonl"
+    recall = ["recall", set_, "--run", f"x={run}", "--k", "1", "--json"]
+    done = goldset(*recall, "--chunks", chunks, "--fields", names)
+    value = next(row["value"] for row in json.loads(done.out)["measurements"] if row["measure"] == "recall")
+    assert value == pytest.approx(0.3)  # WINTER has 3 of the 10 draws of questions with gold
+    compare = ["compare", set_, "--run", f"x={run}", "--run", f"y={run}", "--k", "1"]
+    done = goldset(*compare, "--chunks", f"x={chunks}", "--chunks", f"y={chunks}", "--fields", names)
+    assert done.code == 6
+    assert "recall@1 of x: 0.300, of y: 0.300" in done.out
+    for asked in (recall, compare):
+        done = goldset(*asked, "--fields", names)
+        assert done.code == 2
+        assert "names the fields of a chunk file; give it with --chunks" in done.complaint
+
+
 def test_chunks_of_other_documents_are_refused(goldset: Goldset, harbour: Harbour, beir: Path, tmp_path: Path) -> None:
     rows = _pairs()
     golden.jsonl(tmp_path / "moved.jsonl", ({**row, "text": row["text"][::-1]} for row in rows))

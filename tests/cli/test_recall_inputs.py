@@ -86,7 +86,7 @@ def test_large_files_are_read_in_parts_and_say_the_same(goldset: Goldset, beir: 
     asked = ["recall", "--qrels", qrels, "--run", f"bad={beir / 'bad.run'}", "--run", f"good={beir / 'good.run'}",
              "--k", "1,3", "--min", "0.9"]
     whole = goldset(*asked, "--json")
-    monkeypatch.setattr("goldset.cli.recall.LARGE", 10)
+    monkeypatch.setattr("goldset.cli.common.LARGE", 10)
     parts = goldset(*asked, "--json")
     assert (parts.code, json.loads(parts.out)) == (whole.code, json.loads(whole.out))
     assert "the files are large: their questions are read in parts" in parts.err

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from goldset.errors import DataError
 from goldset.formats.examples import is_examples
 from goldset.formats.qrels import read_qrels
-from goldset.formats.runs import read_run
+from goldset.formats.runs import _line_rows, _ranked, read_run
 from goldset.formats.sets import load_set
 from goldset.formats.trec import write_run
 from goldset.schemas import conform
@@ -133,3 +138,39 @@ def test_json_qrels_open_as_a_set_that_locates_its_labels(tmp_path: Path) -> Non
     assert found.locate("q1", "d3") is None
     assert [(note.kind, note.where, note.example) for note in found.notes] == [
         ("odd_grade", f"{path}, question 'q2', passage 'd3'", "99")]
+
+
+_IDS = st.sampled_from(["d1", "d2", "07", "a b", "é", 7, 0, "\ud83d", None, True, 1.5])
+_LINES = st.lists(st.fixed_dictionaries(
+    {"qid": st.sampled_from(["q1", "q2"]), "docid": _IDS},
+    optional={"rank": st.one_of(st.integers(-1, 9), st.sampled_from([None, 1.0, True, 2**31])), "id": _IDS,
+              "score": st.one_of(st.floats(), st.integers(-9, 9), st.sampled_from([None, "x", 2**70]))}),
+    min_size=1, max_size=8)
+
+
+@settings(max_examples=150, deadline=None)
+@given(rows=st.one_of(_LINES, _LINES.map(lambda rows: [
+    {"qid": row["qid"], "docid": f"d{place}", "score": row.get("score", 1.0)} for place, row in enumerate(rows)])))
+def test_the_quick_reader_and_the_look_at_each_line_agree(rows: list[dict[str, Any]]) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "a.run"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        try:
+            slow = _ranked(path, _line_rows(path), "s", None)
+        except DataError as error:
+            with pytest.raises(DataError, match=re.escape(str(error))):
+                read_run(path, system="s")
+        else:
+            assert read_run(path, system="s").equals(slow)
+
+
+def test_plain_lines_and_tables_are_not_looked_at_one_by_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("goldset.formats.runs._row", None)  # what looks at a row cannot be called
+    rows = [{"qid": 7, "docno": f"d{place}", "rank": 9 - place, "text": "x"} for place in range(5)]
+    run = read_run(_write(tmp_path, "".join(json.dumps(row) + "\n" for row in rows)), system="s")
+    assert _rows(run) == [("7", place, f"d{5 - place}") for place in range(1, 6)]
+    table = pa.table({"qid": pa.array(["q", "q"]).dictionary_encode(), "docno": pa.array(["a", "b"], pa.large_string()),
+                      "score": pa.array([float("nan"), -1.0])})
+    pq.write_table(table, tmp_path / "a.parquet")
+    # What has no number stands last.
+    assert _rows(read_run(tmp_path / "a.parquet", system="s")) == [("q", 1, "b"), ("q", 2, "a")]

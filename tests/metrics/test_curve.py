@@ -10,7 +10,7 @@ import pytest
 
 from goldset.errors import DataError
 from goldset.formats.sets import LabelledSet
-from goldset.metrics import Curve, loss_split, score, shown_ks
+from goldset.metrics import curves, loss_split, score, shown_ks
 from goldset.stats.curves import k_star, k_star_ends
 
 Maker = Callable[..., LabelledSet]
@@ -27,20 +27,20 @@ def _ranked(make_set: Maker, make_run: RunMaker, places: list[int], depth: int =
 
 def test_each_point_is_recall_at_that_k(make_set: Maker, make_run: RunMaker) -> None:
     labelled, run = _ranked(make_set, make_run, [1] * 5 + [3] * 10 + [7] * 4 + [99])
-    rows = {row["k"]: row for row in Curve(labelled, "s", run).rows()}
+    rows = {row["k"]: row for row in curves(labelled, {"s": run})[0].rows()}
     assert [rows[k]["value"] for k in (1, 2, 3, 7, 10)] == pytest.approx([0.25, 0.25, 0.75, 0.95, 0.95])
     for row in score(labelled, {"s": run}, ks=[1, 3, 10]).to_pylist():
         if row["measure"] == "recall":
             mine = rows[row["k"]]
             assert (mine["value"], mine["low"], mine["high"], mine["n"]) == pytest.approx(
                 (row["value"], row["low"], row["high"], row["n"]))
-    assert len(Curve(labelled, "s", run, deepest=4).rows()) == 4
+    assert len(curves(labelled, {"s": run}, deepest=4)[0].rows()) == 4
 
 
 def test_the_k_of_a_headline(make_set: Maker, make_run: RunMaker) -> None:
     # .25 from 1, .75 from 3, .95 from 7
     labelled, run = _ranked(make_set, make_run, [1] * 5 + [3] * 10 + [7] * 4 + [99])
-    curve = Curve(labelled, "s", run)
+    curve = curves(labelled, {"s": run})[0]
     here, low, high = curve.reach(0.75) or (None, None, None)
     assert [str(end) for end in (here, low, high)] == ["3", "3", "7"]
     here, low, high = curve.reach(0.97) or (None, None, None)
@@ -48,7 +48,7 @@ def test_the_k_of_a_headline(make_set: Maker, make_run: RunMaker) -> None:
     assert [str(end) for end in (here, low, high)] == ["> 10", "7", "> 10"]
     assert curve.reach(0.75) == curve.reach(0.75)
     nothing = make_set({"q": {"a": False}})
-    assert Curve(nothing, "s", make_run({"q": ["a"]})).reach(0.5) is None
+    assert curves(nothing, {"s": make_run({"q": ["a"]})})[0].reach(0.5) is None
 
 
 def test_the_ends_of_k_star_by_enumeration() -> None:
@@ -64,7 +64,7 @@ def test_the_ends_of_k_star_by_enumeration() -> None:
 
 def test_drawn_questions_count_as_often_as_drawn(make_set: Maker, make_run: RunMaker) -> None:
     labelled = make_set({"q1": {"a": True}, "q2": {"b": True}}, questions={"q1": {"draws": 3}, "q2": {}})
-    rows = Curve(labelled, "s", make_run({"q1": ["a"], "q2": ["x", "b"]})).rows()
+    rows = curves(labelled, {"s": make_run({"q1": ["a"], "q2": ["x", "b"]})})[0].rows()
     assert [row["value"] for row in rows] == pytest.approx([0.75, 1.0])
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from goldset.formats.sets import LabelledSet
 from goldset.metrics import score, slice_differences
-from goldset.stats.compare import group_difference, holm
+from goldset.stats.compare import Units, group_difference, holm
 
 Maker = Callable[..., LabelledSet]
 RunMaker = Callable[..., pa.Table]
@@ -71,7 +71,7 @@ def test_holm() -> None:
     assert holm([0.9, 0.01, 0.02]) == pytest.approx([0.9, 0.03, 0.04])
     assert holm([0.04, 0.03]) == pytest.approx([0.06, 0.06])
     assert holm([]) == []
-    assert group_difference(np.ones(3), np.ones(3), np.ones(3, np.bool_)) is None
+    assert group_difference(Units.of(np.ones(3), np.ones(3)), Units.of(np.ones(0), np.ones(0))) is None
 
 
 def test_weeks_start_on_monday_in_the_projects_time_zone(make_set: Maker, make_run: RunMaker) -> None:

@@ -8,14 +8,20 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx
+import pyarrow as pa
 import pytest
 
 from goldset.config import load_config
+from goldset.errors import UsageError
+from goldset.formats.runs import read_run
+from goldset.formats.sets import load_set
 from goldset.pipeline import finished, open_review, publish, rebuild, store_of
+from goldset.pipeline.holes import queue_holes
 from goldset.pipeline.people import campaign_of, wave_maker
 from goldset.review import Passages, ReviewService, ReviewStore, create_app
 from goldset.stats.sampling import inclusion_probabilities
@@ -101,7 +107,7 @@ def test_the_loop_from_the_warning_to_the_next_version(goldset: Goldset, copy: P
     # Asking again asks nobody anything new.
     again = json.loads(goldset(*asked, "--queue", "-c", copy, "--json").out)["queue"]
     assert again == {"systems": ["candidate"], "new": 0, "carried": 0, "waiting": 2, "undecided": 0, "unknown": 0,
-                     "open": 4}
+                     "open": 4, "earlier": None, "questions": 7, "shared": 7}
     assert goldset("publish", "-c", copy).code == 5  # an open queue is refused
     assert _answer(_client(copy, "dora"), "dora") == 2
     assert _answer(_client(copy, "emil"), "emil") == 2
@@ -192,12 +198,49 @@ def test_a_set_without_a_review_is_told_where_to_go(goldset: Goldset, copy: Path
     assert done.code == 2
     assert "is not a published version, so no review belongs to it; 'goldset audit SET --run NAME=FILE --probe DIR'" \
         in done.complaint
-    add_question(copy)
-    rebuild(load_config(copy), quiet=True)
     version = copy.parent / "workspace" / "gold" / "harbour" / "v1"
+    copy.write_text(copy.read_text().replace('name = "harbour"', 'name = "port"'))
+    rebuild(load_config(copy), quiet=True)
     done = goldset("recall", version, "--run", f"candidate={candidate}", "--queue", "-c", copy)
     assert done.code == 2
-    assert "harbour/v1 was not made by the last rebuild of 'harbour'" in done.complaint
+    assert "harbour/v1 is no version of 'port'" in done.complaint
+
+
+def test_after_a_later_rebuild_its_review_asks(goldset: Goldset, copy: Path, candidate: Path) -> None:
+    version = copy.parent / "workspace" / "gold" / "harbour" / "v1"
+    log = copy.parent / "log.jsonl"
+    asked = ["recall", version, "--run", f"candidate={candidate}", "--queue", "-c", copy]
+    # The next rebuild has another question, and MUZZLE is not asked any more.
+    add_question(copy)
+    log.write_text("".join(line for line in log.read_text().splitlines(True) if golden.MUZZLE not in line))
+    rebuild(load_config(copy), quiet=True)
+    done = goldset(*asked)
+    assert done.code == 0, done.err
+    assert done.err.splitlines()[-3:-1] == [
+        "queue: an earlier rebuild made harbour/v1; people are asked in the review of the last one, which has 6 of its "
+        "7 questions",
+        "queue: 1 passages that candidate serves and nobody judged are put before people"]  # T2 for WINTER
+    config = load_config(copy)
+    store = store_of(config, finished(config))
+    holes = {(row["question_id"], row["span_id"]) for row in store.queue().to_pylist() if row["reason"] == "hole"}
+    assert holes == {(question_id(golden.WINTER), golden.T2)}
+    # What it says comes next works.
+    for who in ("dora", "emil"):
+        _answer(_client(copy, who), who)
+    assert goldset("publish", "-c", copy).code == 0
+    done = goldset("recall", version.parent / "v2", "--run", f"candidate={candidate}", "--json")
+    assert _row(done, "unjudged")["value"] == 0
+
+
+def test_a_version_whose_questions_are_all_gone_is_told_what_to_do(copy: Path, candidate: Path) -> None:
+    labelled = load_set(copy.parent / "workspace" / "gold" / "harbour" / "v1")
+    others = pa.array([f"q{number}" for number in range(7)])
+    assert labelled.questions is not None
+    gone = replace(labelled, questions=labelled.questions.set_column(0, "question_id", others))
+    with pytest.raises(UsageError, match=re.escape(
+            "the last rebuild of 'harbour' has none of the 7 questions of harbour/v1, so its review cannot ask about "
+            "them; have that review answered and published")):
+        queue_holes(load_config(copy), gone, {"candidate": read_run(candidate, system="candidate")}, ks=[2])
 
 
 def test_the_next_rebuild_keeps_what_the_holes_taught(goldset: Goldset, copy: Path, candidate: Path) -> None:

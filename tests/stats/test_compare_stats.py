@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, permutation_test
 
 from goldset.stats.compare import (
+    Units,
     bootstrap_ratio,
     detectable,
     half_width,
@@ -20,16 +23,21 @@ from goldset.stats.compare import (
 )
 
 
+def alike(differences: Any) -> Units:
+    """Differences of questions that count once each."""
+    return Units.of(np.asarray(differences, np.float64), np.ones(len(differences)))
+
+
 def test_sign_flip_exact() -> None:
     differences = np.array([0.5, 0.5, 0, 1, -0.5, 0.5, 0, 0.5])
     assert differences.mean() == pytest.approx(0.3125)
-    assert sign_flip(differences) == pytest.approx(0.1875)
+    assert sign_flip(alike(differences)) == pytest.approx(0.1875)
 
 
 def test_sign_flip_drawn_is_near_the_exact_value() -> None:
     # 16 non-zero differences: one more than is enumerated. 12 up, 4 down: the exact binomial p is .076813.
     differences = np.array([1.0] * 12 + [-1.0] * 4)
-    assert sign_flip(differences, draws=100_000) == pytest.approx(0.076813, abs=0.004)
+    assert sign_flip(alike(differences), draws=100_000) == pytest.approx(0.076813, abs=0.004)
 
 
 @given(st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.25, 0.5, 1.0]), min_size=2, max_size=8))
@@ -37,9 +45,9 @@ def test_scipy_agrees(values: list[float]) -> None:
     differences = np.array(values)
     oracle = permutation_test((differences,), np.mean, permutation_type="samples", n_resamples=np.inf)
     if np.any(differences):
-        assert sign_flip(differences) == pytest.approx(oracle.pvalue)
+        assert sign_flip(alike(differences)) == pytest.approx(oracle.pvalue)
     else:
-        assert sign_flip(differences) == 1
+        assert sign_flip(alike(differences)) == 1
 
 
 @pytest.mark.parametrize(("b", "c", "p"), [(12, 4, 0.076813), (0, 6, 0.031250)])
@@ -50,7 +58,7 @@ def test_mcnemar(b: int, c: int, p: float) -> None:
 
 def test_no_discordant_pair_has_no_p() -> None:
     assert mcnemar(0, 0) is None
-    assert sign_flip(np.zeros(0)) is None
+    assert sign_flip(alike([])) is None
 
 
 @pytest.mark.parametrize(
@@ -70,20 +78,20 @@ def test_questions_needed() -> None:
 
 def test_bootstrap_is_seeded_and_like_resampling_questions() -> None:
     values = np.array([0.0, 0.5, 1.0, 1.0, -0.5, 0.0, 0.5, 0.25])
-    found = bootstrap_ratio(values, np.ones(8), seed=4)
-    assert found == bootstrap_ratio(values, np.ones(8), seed=4)
+    found = bootstrap_ratio(alike(values), seed=4)
+    assert found == bootstrap_ratio(alike(values), seed=4)
     assert found is not None
     picks = np.random.default_rng(1).integers(0, 8, size=(20_000, 8))
     plain = np.quantile(values[picks].mean(axis=1), [0.025, 0.975])
     assert found == pytest.approx(tuple(plain), abs=0.02)
-    assert bootstrap_ratio(np.array([1.0]), np.ones(1)) is None
+    assert bootstrap_ratio(alike([1.0])) is None
 
 
 @pytest.mark.parametrize(("value", "low", "high"), [(0.0, -0.168433, 0.168433), (1.0, 1 - 2 * 0.168433, 1.0),
                                                     (-0.5, -0.5 - 0.168433 / 2, -0.5 + 1.5 * 0.168433)])
 def test_twenty_equal_differences_are_no_certainty(value: float, low: float, high: float) -> None:
     # Up to .168433 of all may differ from 20 alike (Clopper-Pearson of 0 of 20), by as much as the range allows.
-    assert paired_ends(np.full(20, value), np.ones(20)) == pytest.approx((low, high), abs=1e-6)
-    unlike = np.array([value] * 19 + [0.25])
-    assert paired_ends(unlike, np.ones(20)) == bootstrap_ratio(unlike, np.ones(20))
-    assert paired_ends(np.array([value]), np.ones(1)) is None
+    assert paired_ends(alike([value] * 20)) == pytest.approx((low, high), abs=1e-6)
+    unlike = alike([value] * 19 + [0.25])
+    assert paired_ends(unlike) == bootstrap_ratio(unlike)
+    assert paired_ends(alike([value])) is None
