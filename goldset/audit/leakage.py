@@ -306,12 +306,14 @@ def _shown(context: Context, overlaps: dict[str, Overlap], logs: list[Overlap],
            known: list[Overlap]) -> list[dict[str, Any]]:
     values = list(overlaps.values())
     rows = []
-    for name, title in (("idfcov", "idf coverage of questions by their gold"),
-                        ("norm", "BM25 of the gold over the attainable maximum")):
+    for name, said in (("idfcov", "Half of the questions have {:.2f} or more of their rare wording in their gold "
+                                  "(median idf coverage)."),
+                       ("norm", "For half of the questions the gold reaches {:.2f} or more of the highest BM25 that a "
+                                "passage could have.")):
         numbers = [getattr(value, name) for value in values if getattr(value, name) is not None]
         if numbers:
             rows.append(finding("leakage", "all", name, n=len(numbers), measured=statistics.median(numbers),
-                                message=f"Median {title}: {statistics.median(numbers):.2f}."))
+                                message=said.format(statistics.median(numbers))))
     copied = sum(value.copied >= LIMITS.copied_run for value in values)
     rows.append(finding("leakage", "all", "copied", n=len(values), measured=copied / len(values),
                         interval=wilson(copied / len(values), len(values)) or (None, None),

@@ -64,6 +64,7 @@ class Outcome:
     def write_html(self, path: Path) -> None:
         """The report as one self-contained page, with before and after where the version replaces an audited set."""
         from goldset.audit import figures, worst_questions
+        from goldset.pipeline.scores import main_measures
         from goldset.report import render_html
 
         shown = self.context
@@ -74,6 +75,7 @@ class Outcome:
                                      supersedes=self.labelled.manifest.get("supersedes"),
                                      worst=worst_questions(shown) if shown else None,
                                      bars=figures(shown) if shown else None,
+                                     main=None if self.measurements is None else main_measures(self.measurements),
                                      curves=curves_of(self.labelled, shown.given, served_k=shown.serving(),
                                                       evaluated_k=shown.quoted_k) if shown else None))
 
