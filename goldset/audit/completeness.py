@@ -25,7 +25,13 @@ class Completeness:
         holes = _holes(context)
         missed = _missed(context, bool(context.independent))
         probed = probe_findings(context, context.probe) if context.probe else []
-        return [_screen(context, holes, missed, probed), *missed, *probed, *holes]
+        screen = [_screen(context, holes, missed, probed)]
+        # What people found comes before the screen that it decides: the first finding is the reason of a report.
+        return [*(probed + screen + missed if _decided(probed) else screen + missed + probed), *holes]
+
+
+def _decided(probed: list[dict[str, Any]]) -> bool:
+    return bool(probed) and probed[0]["reason"] != "probe_open"
 
 
 def _screen(context: Context, holes: list[dict[str, Any]], missed: list[dict[str, Any]],
@@ -43,11 +49,12 @@ def _screen(context: Context, holes: list[dict[str, Any]], missed: list[dict[str
     shared: dict[str, Any] = {"n": len(counts), "measured": share, "interval": (low, high),
                               "threshold": LIMITS.one_gold}
     own = context.labelled.kind == "published" and not context.independent
-    if probed and probed[0]["reason"] != "probe_open":
+    if _decided(probed):
         # People have read what unrelated systems would add: their word stands, whatever the screen suspects. A probe
         # of the systems that fed the pool cannot acquit it.
         reason = "pool_only" if own and probed[0]["reason"] == "complete" else probed[0]["reason"]
         return finding("completeness", "all", reason, **shared,
+                       remedy=None if reason == "pool_only" else probed[0]["remedy"],
                        message=f"{said}; the probe of unlabelled results decides"
                                + ("." if reason != "pool_only" else ", as far as this set's own systems reach: no "
                                   "independent system (audit_only) has graded its pool."))
@@ -65,6 +72,9 @@ def _screen(context: Context, holes: list[dict[str, Any]], missed: list[dict[str
                        message=f"{said}; people have read everything in the top {PROBE_DEPTH} of "
                                f"{' and '.join(row['subject'] for row in holes)}, and the sampled rejections hold next "
                                "to no gold.")
+    if probed:
+        return finding("completeness", "all", "probe_open", **shared,
+                       message=f"{said}; whether unlabelled passages answer too, the probe asks people.")
     seen = f"; {holes[0]['message'][:-1]}" if holes else ""
     return finding("completeness", "all", "unprobed", **shared,
                    message=f"{said}{seen}; whether unlabelled passages answer too, nobody has looked.")

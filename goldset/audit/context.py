@@ -62,6 +62,7 @@ class Context:
         reference: real questions with gold that people found, the best reference for leakage.
         aged: where the gold stands in the documents as they are now.
         quiet: no progress on stderr.
+        own: runs of systems of ours, which stand beside the given ones, or beside the BM25.
     """
 
     labelled: LabelledSet
@@ -79,6 +80,7 @@ class Context:
     reference: LabelledSet | None = None
     aged: Aged | None = None
     quiet: bool = True
+    own: Mapping[str, pa.Table] = field(default_factory=dict)
     _made: dict[tuple[str, str], Any] = field(default_factory=dict, init=False, repr=False)
 
     def once(self, what: str, system: str, make: Callable[[], T]) -> T:
@@ -151,9 +153,12 @@ class Context:
 
     @cached_property
     def span_texts(self) -> dict[str, str]:
-        """span_id -> text of the gold spans as indexed: the chunk's where span and chunk are one, else the span's."""
+        """span_id -> text of the gold spans as indexed: the chunk's where span and chunk are one, else the span's.
+
+        Without a corpus the texts that the set's own file gives its gold.
+        """
         if self.corpus is None:
-            return {}
+            return dict(self.labelled.gold_texts)
         wanted = pc.unique(self.labelled.gold.column("span_id"))
         texts: dict[str, str] = {}
         for table, key in ((self.corpus.spans, "span_id"), (self.corpus.chunks, "chunk_id")):
@@ -239,11 +244,11 @@ class Context:
 
     @cached_property
     def runs(self) -> dict[str, pa.Table]:
-        """The given runs; without any, a BM25 over the corpus where there are texts."""
+        """The given runs, without any a BM25 over the corpus where there are texts, and other systems of ours."""
         if self.given:
-            return dict(self.given)
+            return {**self.given, **self.own}
         made = self.bm25_run
-        return {} if made is None else {BM25_NAME: made}
+        return dict(self.own) if made is None else {BM25_NAME: made, **self.own}
 
     @cached_property
     def bm25_run(self) -> pa.Table | None:

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from goldset.audit.context import Context, percent
-from goldset.audit.leakage import overlaps_of
+from goldset.audit.leakage import copied_run, overlaps_of
 from goldset.audit.verdicts import LIMITS
+from goldset.text import tokenize
 
 SHOWN = 5
 
 
 @dataclass(frozen=True)
 class Worst:
-    """One question with one of its gold passages and what is wrong with the pair, in a sentence."""
+    """One question with one of its gold passages and what is wrong with the pair, in a sentence.
+
+    ``mark`` is the part of the passage to look at, where there is one, half-open.
+    """
 
     question_id: str
     question: str | None
     span_id: str
     passage: str | None
     said: str
+    mark: tuple[int, int] | None = None
 
 
 def worst_questions(context: Context) -> dict[str, list[Worst]]:
@@ -75,7 +81,7 @@ def _leakage(context: Context) -> list[Worst]:
     overlaps = overlaps_of(context)
     worst = sorted(overlaps, key=lambda question: (-overlaps[question].copied, -(overlaps[question].idfcov or 0),
                                                    question))
-    first = context.gold.groupby("question_id")["span_id"].min()
+    gold = context.gold.groupby("question_id")["span_id"].agg(sorted)
     rows = []
     for question in worst[:SHOWN]:
         found = overlaps[question]
@@ -84,8 +90,22 @@ def _leakage(context: Context) -> list[Worst]:
         said = f"{found.copied} words in a row stand in the gold"
         if found.idfcov is not None:
             said += f", which holds {percent(found.idfcov)} of the question's rare wording"
-        rows.append(_row(context, question, str(first[question]), said))
+        asked, texts = tokenize(context.queries[question]), context.span_texts
+        span = max(gold[question], key=lambda name: copied_run(asked, tokenize(texts.get(name, ""))))
+        rows.append(replace(_row(context, question, str(span), said), mark=_copied_at(asked, texts.get(span, ""))))
     return rows
+
+
+def _copied_at(question: Sequence[str], passage: str) -> tuple[int, int] | None:
+    """Where the longest run of a question's words stands in a passage; None where it is shorter than what is told."""
+    length = copied_run(question, tokenize(passage))
+    if length < LIMITS.copied_run:
+        return None
+    for start in range(len(question) - length + 1):
+        words = r"\W+".join(re.escape(word) for word in question[start : start + length])
+        if found := re.search(rf"(?<!\w){words}(?!\w)", passage, re.IGNORECASE):
+            return found.span()
+    return None
 
 
 def _k_mismatch(context: Context) -> list[Worst]:

@@ -118,6 +118,8 @@ class Leakage:
     def run(self, context: Context) -> list[dict[str, Any]]:
         """Context -> one word for the set and the numbers behind it."""
         if context.index is None or not context.queries:
+            if context.queries and context.span_texts:
+                return [_without_corpus(context)]
             lacks = [what for what, there in (("question texts (--questions FILE)", context.queries),
                                               ("passages (--corpus FILE)", context.index)) if not there]
             return [finding(self.name, "all", "no_text", n=0,
@@ -134,6 +136,33 @@ class Leakage:
         said = (_from_log(context, len(values)) if not logs and not known and _all_from_log(context)
                 else _against_reference(context, values, logs, known) if known else _verdict(values, logs))
         return [said, *_shown(context, overlaps, logs, known)]
+
+
+def _without_corpus(context: Context) -> dict[str, Any]:
+    """The word where only the gold has texts: copied runs show, how rare the shared words are does not."""
+    texts, gold = context.span_texts, context.gold.groupby("question_id")["span_id"].agg(list)
+    runs = [max((copied_run(tokenize(context.queries[question]), tokenize(texts[span])) for span in spans
+                 if span in texts), default=0)
+            for question, spans in gold.items() if question in context.queries]
+    copied = sum(run >= LIMITS.copied_run for run in runs)
+    if len(runs) >= LIMITS.leak_n and (said := _copied_too_often(copied, len(runs))):
+        return said
+    return finding("leakage", "all", "no_text", n=len(runs), measured=copied / len(runs) if runs else None,
+                   message=f"{copied} of {len(runs)} questions repeat {LIMITS.copied_run} or more words of their gold "
+                           "in a row; how rare the words are that they share cannot be told without the other "
+                           "passages (--corpus FILE).", remedy="give the passages (--corpus FILE)")
+
+
+def _copied_too_often(copied: int, n: int) -> dict[str, Any] | None:
+    """The suspicion that needs no comparison: more copied runs than people's own questions have."""
+    low, high = wilson(copied / n, n) or (0.0, 1.0)
+    if low < LIMITS.copied:
+        return None
+    return finding("leakage", "all", "suspected", n=n, measured=copied / n, interval=(low, high),
+                   threshold=LIMITS.copied,
+                   message=f"{copied} of {n} questions repeat {LIMITS.copied_run} or more words of their gold in a row "
+                           f"({percent(copied / n)}, 95 % {100 * low:.1f} to {percent(high)}): they look written from "
+                           "it.")
 
 
 def _all_from_log(context: Context) -> bool:
@@ -261,14 +290,9 @@ def _without_logs(values: list[Overlap], covered: list[float]) -> dict[str, Any]
                        message=f"{len(covered)} questions with gold are fewer than {LIMITS.leak_n}, and there is no "
                                "log to compare them with.")
     copied = sum(value.copied >= LIMITS.copied_run for value in values)
-    low, high = wilson(copied / len(values), len(values)) or (0.0, 1.0)
     median = statistics.median(covered)
-    if low >= LIMITS.copied:
-        return finding("leakage", "all", "suspected", n=len(values), measured=copied / len(values),
-                       interval=(low, high), threshold=LIMITS.copied,
-                       message=f"{copied} of {len(values)} questions repeat {LIMITS.copied_run} or more words of their "
-                               f"gold in a row ({percent(copied / len(values))}, 95 % {100 * low:.1f} to "
-                               f"{percent(high)}): they look written from it.")
+    if said := _copied_too_often(copied, len(values)):
+        return said
     if median > LIMITS.idfcov:
         return finding("leakage", "all", "suspected", n=len(covered), measured=median, threshold=LIMITS.idfcov,
                        message=f"The median question has {percent(median)} of its rare wording in its gold; short "
@@ -282,12 +306,14 @@ def _shown(context: Context, overlaps: dict[str, Overlap], logs: list[Overlap],
            known: list[Overlap]) -> list[dict[str, Any]]:
     values = list(overlaps.values())
     rows = []
-    for name, title in (("idfcov", "idf coverage of questions by their gold"),
-                        ("norm", "BM25 of the gold over the attainable maximum")):
+    for name, said in (("idfcov", "Half of the questions have {:.2f} or more of their rare wording in their gold "
+                                  "(median idf coverage)."),
+                       ("norm", "For half of the questions the gold reaches {:.2f} or more of the highest BM25 that a "
+                                "passage could have.")):
         numbers = [getattr(value, name) for value in values if getattr(value, name) is not None]
         if numbers:
             rows.append(finding("leakage", "all", name, n=len(numbers), measured=statistics.median(numbers),
-                                message=f"Median {title}: {statistics.median(numbers):.2f}."))
+                                message=said.format(statistics.median(numbers))))
     copied = sum(value.copied >= LIMITS.copied_run for value in values)
     rows.append(finding("leakage", "all", "copied", n=len(values), measured=copied / len(values),
                         interval=wilson(copied / len(values), len(values)) or (None, None),

@@ -64,7 +64,16 @@ def command(labelled: Path | None, qrels: Path | None, questions: Path | None, c
             retrieve_k: int | None, serving_k: int | None, served_log: Path | None, served_field: str,
             served: str | None, retrieved: str | None, extra: str | None, probe: Path | None, probe_size: int | None,
             answer: bool, fail_on: str, baseline: Path | None, html: Path | None, as_json: bool) -> int:
-    """Can this labelled set be believed? Pre-check and four properties."""
+    r"""Can this labelled set be believed? Pre-check and four properties.
+
+    SET is a published version, a BEIR folder (corpus.jsonl, queries.jsonl, qrels/*.tsv), or a file of questions with
+    gold ids or gold texts (JSON lines, CSV, Ragas, LlamaIndex, LangSmith). For qrels: --qrels with --questions and
+    --corpus.
+
+    \b
+    goldset audit SET --run production=production.run.gz --logs queries.jsonl \
+        --eval-k 20 --serving-k 5 --html report.html
+    """
     from goldset.config import load_config
     from goldset.pipeline.checks import Given, audit_any
     from goldset.report import newly_convicted, read_audit_json, render_json

@@ -49,9 +49,9 @@ def set_options(function: F) -> F:
     """SET, or --qrels with --questions and --corpus, and --relevant-from."""
     for option in reversed((
         click.argument("labelled", metavar="SET", required=False, type=PATH),
-        click.option("--qrels", type=PATH, help="Qrels instead of SET: TREC, BEIR or JSON."),
-        click.option("--questions", type=PATH, help="Question texts for --qrels (JSONL)."),
-        click.option("--corpus", type=PATH, help="Passage texts for --qrels (JSONL)."),
+        click.option("--qrels", type=PATH, help="Qrels instead of SET: TREC, BEIR, JSON or CSV."),
+        click.option("--questions", type=PATH, help="Question texts for --qrels (JSONL or TSV)."),
+        click.option("--corpus", type=PATH, help="Passage texts for --qrels or a file of gold (JSONL)."),
         click.option("--relevant-from", type=int, metavar="GRADE", help="Smallest grade that counts as relevant."),
     )):
         function = option(function)
@@ -64,7 +64,8 @@ def open_set(labelled: Path | None, qrels: Path | None, questions: Path | None, 
     from goldset.formats.sets import load_set
 
     if (labelled is None) == (qrels is None):
-        raise UsageError("name one labelled set: SET (a published version or a BEIR folder), or --qrels FILE")
+        raise UsageError("name one labelled set: SET (a published version, a BEIR folder, or a file of questions with "
+                         "gold), or --qrels FILE")
     gold = load_set(labelled, qrels=qrels, questions=questions, corpus=corpus, relevant_from=relevant_from,
                     labels=labels, contradictions=contradictions)
     if gold.kind == "examples":

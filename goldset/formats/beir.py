@@ -14,6 +14,7 @@ from goldset.errors import DataError
 from goldset.formats.columns import objects_by_block
 from goldset.formats.lines import field, json_lines, numbered_lines, opaque_id, open_bytes
 from goldset.formats.qrels import find_pair, read_qrels
+from goldset.formats.resolve import refuse_respelled
 from goldset.formats.sets import Corpus, LabelledSet, Note
 from goldset.schemas import ORIGINS, schema_of
 from goldset.text import content_hash, count_words, question_key, text_sha256
@@ -54,8 +55,12 @@ def read_foreign(qrels: Path, *, questions: Path | None, corpus: Path | None, na
         table, odd = read_questions(questions)
         notes += odd
         known = set(table.column("question_id").to_pylist())
-        strange = [q for q in read.judgments.column("question_id").unique().to_pylist() if q not in known]
-        if len(strange) and len(strange) == len(read.judgments.column("question_id").unique()):
+        judged = read.judgments.column("question_id").unique().to_pylist()
+        strange = [q for q in judged if q not in known]
+        if strange:
+            _refuse_swapped(qrels, questions, read.judgments, len(judged) - len(strange), known)
+            refuse_respelled(str(qrels), "question", pa.array(judged), table.column("question_id").combine_chunks())
+        if strange and len(strange) == len(judged):
             raise DataError(f"{qrels}: 0 of {len(strange)} question ids stand in {questions} "
                             f"(first '{strange[0]}', there '{next(iter(known))}'); give the questions of these qrels")
         if strange:
@@ -67,6 +72,16 @@ def read_foreign(qrels: Path, *, questions: Path | None, corpus: Path | None, na
         load_ids=None if corpus is None else lambda: read_ids(corpus),
         mapping=(read.mapping,), locate=lambda question, span: find_pair(qrels, question, span),
     )
+
+
+def _refuse_swapped(qrels: Path, questions: Path, judgments: pa.Table, joined: int, known: set[str]) -> None:
+    """Stop where the passages' column holds the questions' ids and the questions' column does not."""
+    passages = judgments.column("span_id").unique().to_pylist()
+    asked = judgments.column("question_id").unique().to_pylist()
+    if all(passage in known for passage in passages):
+        raise DataError(f"{qrels}: all {len(passages)} ids in the passages' column are questions of {questions} (as "
+                        f"'{passages[0]}'), but only {joined} of {len(asked)} in the questions' column: the two "
+                        "columns changed places; write the question first, as in 'question 0 passage grade'")
 
 
 def read_questions(path: Path) -> tuple[pa.Table, list[Note]]:

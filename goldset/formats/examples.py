@@ -17,6 +17,7 @@ from goldset.formats.columns import split_fields
 from goldset.formats.locating import Locator
 from goldset.formats.names import QUESTION
 from goldset.formats.objects import delimiter_of, first_line, is_json, read_objects
+from goldset.formats.pairs import grade_of
 from goldset.formats.qrels import UNJUDGED, is_header, is_pairs, judgments_of, threshold_of
 from goldset.formats.sets import Corpus, LabelledSet, Note
 from goldset.formats.shapes import Example, Gold, recognise
@@ -27,8 +28,10 @@ _TRUE, _FALSE = {"true", "yes"}, {"false", "no"}
 
 def is_examples(path: Path) -> bool:
     """Whether a file holds examples and not qrels: JSON of another shape, or a first line that cannot be a judgment."""
+    if is_pairs(path):
+        return False
     if is_json(path):
-        return not is_pairs(path)
+        return True
     line = first_line(path)
     parts = [part.strip('"').lower() for part in split_fields(line)]
     if not parts or is_header(parts) or (len(parts) in (3, 4) and parts[-1].lstrip("-").isdigit()):
@@ -49,6 +52,7 @@ class _Pairs:
     span: list[str]
     grade: list[int | None]
     where: dict[tuple[str, str], str]
+    texts: dict[str, str]
 
 
 def read_examples(path: Path, *, corpus: Path | None = None, relevant_from: int | None = None,
@@ -89,7 +93,8 @@ def read_examples(path: Path, *, corpus: Path | None = None, relevant_from: int 
     return LabelledSet(name=name, version=None, kind="examples", judgments=judgments, gold=gold,
                        questions=_questions(examples, names), notes=(*notes, *odd),
                        relevant_from=threshold if grades else None, load_corpus=load, mapping=(shape.said,),
-                       locate=lambda question, span: where.get((question, span)), changed=tuple(changed))
+                       locate=lambda question, span: where.get((question, span)), changed=tuple(changed),
+                       gold_texts=pairs.texts)
 
 
 def _loader(corpus: Path | None, inline: dict[str, str] | None) -> Callable[[], Corpus] | None:
@@ -121,10 +126,11 @@ def _ids(examples: list[Example]) -> list[str]:
 
 def _pairs(examples: list[Example], names: list[str], passages: Corpus | None, contradictions: bool) -> \
         tuple[_Pairs, list[Note], list[tuple[str, str]]]:
-    pairs = _Pairs([], [], [], {})
+    pairs = _Pairs([], [], [], {}, {})
     held = None if passages is None else dict(zip(passages.chunks.column("chunk_id").to_pylist(),
                                                   passages.spans.column("text").to_pylist(), strict=True))
-    locator = Locator(held) if held and any(item.id is None for row in examples for item in row.gold) else None
+    locator = (Locator(held, _titles(passages)) if passages is not None and held
+               and any(item.id is None for row in examples for item in row.gold) else None)
     grades: dict[tuple[str, str], tuple[int | None, str]] = {}
     several: list[tuple[str, str]] = []
     repeated: list[tuple[str, str]] = []
@@ -152,6 +158,8 @@ def _pairs(examples: list[Example], names: list[str], passages: Corpus | None, c
                 pairs.span.append(span)
                 pairs.grade.append(grade)
                 pairs.where[pair] = example.where
+                if item.text:
+                    pairs.texts.setdefault(span, item.text)
                 if item.id and item.text and held and span in held and not _same(item.text, held[span]):
                     changed.append(pair)
     notes = [Note(kind, len(rows), *rows[0]) for kind, rows in
@@ -160,6 +168,12 @@ def _pairs(examples: list[Example], names: list[str], passages: Corpus | None, c
     for place, pair in enumerate(zip(pairs.question, pairs.span, strict=True)):
         pairs.grade[place] = UNJUDGED if pair in against else pairs.grade[place]
     return pairs, notes, changed
+
+
+def _titles(passages: Corpus) -> dict[str, str]:
+    """span_id -> its title, for the passages that have one."""
+    rows = zip(*(passages.spans.column(name).to_pylist() for name in ("span_id", "heading")), strict=True)
+    return {span: title for span, title in rows if title}
 
 
 def _spans(item: Gold, locator: Locator | None) -> tuple[tuple[str, ...], int]:
@@ -187,14 +201,7 @@ def _grade(example: Example) -> int | None:
     text = str(value).strip().lower()
     if text in _TRUE or text in _FALSE:
         return int(text in _TRUE)
-    try:
-        number = float(text)
-        grade = int(number)
-    except (ValueError, OverflowError) as error:
-        raise DataError(f"{example.where}: grade '{value}' is not a whole number") from error
-    if grade != number:
-        raise DataError(f"{example.where}: grade '{value}' is not a whole number")
-    return grade
+    return grade_of(text, example.where)
 
 
 def _questions(examples: list[Example], names: list[str]) -> pa.Table:

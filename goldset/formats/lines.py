@@ -14,6 +14,7 @@ from goldset.errors import DataError
 from goldset.progress import progress
 
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
+_HEAD = 32  # bytes that show UTF-16 without a mark
 _PACKED = 5  # what gzip makes of runs and qrels
 _MB = 1_000_000
 _BOM = b"\xef\xbb\xbf"
@@ -34,6 +35,13 @@ def open_bytes(path: Path) -> BinaryIO:
     if magic in _UTF16:
         raw.close()
         raise DataError(f"{path}: UTF-16 text; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)")
+    head = raw.read(_HEAD)
+    raw.seek(0)
+    if len(head) > 2 and not (any(head[::2]) and any(head[1::2])):  # every other byte is zero: no mark, but UTF-16
+        raw.close()
+        order = "BE" if not any(head[::2]) else "LE"
+        raise DataError(f"{path}: UTF-16 text without a byte order mark; convert it to UTF-8 "
+                        f"(iconv -f UTF-16{order} -t UTF-8)")
     return gzip.open(raw) if magic == b"\x1f\x8b" else raw  # type: ignore[return-value]
 
 
@@ -106,11 +114,17 @@ def json_lines(path: Path, *, quiet: bool = True) -> Iterator[tuple[int, dict[st
         try:
             row = json.loads(line)
         except json.JSONDecodeError as error:
-            raise DataError(f"{path}, line {number}: not JSON ({error.msg} at column {error.colno})") from error
+            raise DataError(f"{path}, line {number}: {not_json(error)}") from error
         if not isinstance(row, dict):
             raise DataError(f"{path}, line {number}: {type(row).__name__} where an object was expected, "
                             'e.g. {"doc_id": "d1", "text": "…"}')
         yield number, storable(row) if _ESCAPED.search(line) else row
+
+
+def not_json(error: json.JSONDecodeError) -> str:
+    """Why a text is not JSON, and what to do."""
+    return (f"not JSON ({error.msg.removesuffix(' at')} at column {error.colno}); mend the line, or write the file "
+            "again if it was cut off")
 
 
 def storable(value: Any) -> Any:

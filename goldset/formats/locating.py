@@ -12,6 +12,7 @@ from goldset.text import quote_key
 _END = "\x00"
 _LEAD = 6  # words of a passage's beginning by which it is found inside a longer gold text
 _COVERED = 0.8
+_BETWEEN = " .:;,|#*-"  # what may stand between a title and its text; quote_key has one dash
 
 
 @dataclass(frozen=True)
@@ -25,14 +26,18 @@ class Located:
 class Locator:
     """Finds texts in a corpus; case, width, white space, kinds of quotes and dashes do not matter (quote_key)."""
 
-    def __init__(self, passages: Mapping[str, str]) -> None:
-        """Passages by id, in corpus order."""
+    def __init__(self, passages: Mapping[str, str], titles: Mapping[str, str] | None = None) -> None:
+        """Passages by id, in corpus order; a gold text may begin with the ``titles`` that stand before some."""
         self._ids = list(passages)
         keys = [quote_key(text) for text in passages.values()]
         self._keys = keys
         self._equal: dict[str, list[int]] = {}
         for place, key in enumerate(keys):
             self._equal.setdefault(key, []).append(place)
+        self._titles = [quote_key((titles or {}).get(name) or "") for name in self._ids]
+        for place, title in enumerate(self._titles):
+            if title:
+                self._equal.setdefault(f"{title} {keys[place]}", []).append(place)
         self._text = _END.join(keys)
         self._starts = [0]
         for key in keys:
@@ -73,7 +78,15 @@ class Locator:
             end = words[i + _LEAD] - 1 if i + _LEAD < len(words) else len(key)
             for place in self._lead.get(key[start:end], ()):
                 if key.startswith(self._keys[place], start):
-                    found.setdefault(place, (start, start + len(self._keys[place])))
+                    found.setdefault(place, (self._with_title(key, start, place), start + len(self._keys[place])))
+        return self._enough(key, found)
+
+    def _with_title(self, key: str, start: int, place: int) -> int:
+        """Where a passage that begins at ``start`` begins with its title, whatever sign stands between the two."""
+        title, before = self._titles[place].rstrip(_BETWEEN), key[:start].rstrip(_BETWEEN)
+        return len(before) - len(title) if title and before.endswith(title) else start
+
+    def _enough(self, key: str, found: dict[int, tuple[int, int]]) -> Located:
         covered, reach = 0, 0
         for start, end in sorted(found.values()):
             covered += max(0, end - max(start, reach))

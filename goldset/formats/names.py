@@ -10,4 +10,7 @@ TEXTS = ("reference_contexts", "reference_context", "gold_texts", "gold_text", "
          "gold_contexts", "gold_context", "relevant_texts", "relevant_contexts", "ground_truth_contexts",
          "ground_truth_context", "expected_contexts", "contexts", "context", "passages", "passage", "documents",
          "source_documents", "evidence")
+# How qrels name their columns.
+QUESTION_NAMES = {"query-id", "query_id", "question_id", "question-id", "qid", "topic"}
+PASSAGE_NAMES = {"corpus-id", "corpus_id", "docid", "doc_id", "doc-id", "docno", "passage_id", "chunk_id", "pid"}
 GRADE = ("grade", "relevance", "relevant", "rating", "label", "score")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import statistics
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,11 +13,12 @@ from typing import Any
 
 from goldset.errors import DataError
 from goldset.formats.columns import has_bom
-from goldset.formats.lines import json_lines, numbered_lines
-from goldset.formats.names import IDS, QUESTION, TEXTS
+from goldset.formats.lines import json_lines, not_json, numbered_lines
+from goldset.formats.names import IDS, PASSAGE_NAMES, QUESTION, QUESTION_NAMES, TEXTS
 from goldset.formats.sets import Note
 
 _DELIMITERS = (",", ";", "\t", "|")
+_SEP = re.compile(r'"?sep=.?"?\s*$', re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -34,8 +36,8 @@ class Objects:
 
 
 def first_line(path: Path) -> str:
-    """The first line that is not blank; empty for a file of blank lines."""
-    return next((line for _, line in numbered_lines(path) if line.strip()), "")
+    """The first line that says something, neither blank nor a spreadsheet's ``sep=;``; empty where there is none."""
+    return next((line for _, line in numbered_lines(path) if line.strip() and not _SEP.match(line)), "")
 
 
 def is_json(path: Path) -> bool:
@@ -65,7 +67,7 @@ def _json(path: Path) -> Objects:
     try:
         value = json.loads(text)
     except json.JSONDecodeError as error:
-        raise DataError(f"{path}, line {error.lineno}: not JSON ({error.msg} at column {error.colno})") from error
+        raise DataError(f"{path}, line {error.lineno}: {not_json(error)}") from error
     if isinstance(value, dict):
         return Objects("JSON", [], value)
     for number, row in enumerate(value, 1):
@@ -110,7 +112,7 @@ def _csv_rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     begins = 1
     try:
         for cells in reader:
-            if any(cell.strip() for cell in cells):
+            if any(cell.strip() for cell in cells) and not (begins == 1 and _SEP.match(delimiter.join(cells))):
                 yield begins, cells
             begins = reader.line_num + 1
     except csv.Error as error:
@@ -118,12 +120,15 @@ def _csv_rows(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def _is_header(table: list[tuple[int, list[str]]]) -> bool:
-    """A first row that names question and gold, or short distinct names none of which is a value below."""
+    """A first row that names question and gold, or the columns of qrels, or else short distinct names.
+
+    None of which is a value of the rows below.
+    """
     first = [cell.strip() for cell in table[0][1]]
     if len(set(first)) < len(first) or not all(first):
         return False
     known = {cell.lower() for cell in first}
-    if known & set(QUESTION) and known & {*IDS, *TEXTS}:
+    if (known & {*QUESTION} and known & {*IDS, *TEXTS}) or (known & QUESTION_NAMES and known & PASSAGE_NAMES):
         return True
     if any(len(cell.split()) > 3 or cell.endswith("?") for cell in first):
         return False

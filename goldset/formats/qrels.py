@@ -15,19 +15,18 @@ from goldset.arrays import arrow
 from goldset.errors import DataError, UsageError
 from goldset.formats.columns import has_bom, read_fields, split_fields
 from goldset.formats.lines import numbered_lines, read_bytes
+from goldset.formats.names import PASSAGE_NAMES, QUESTION_NAMES
 from goldset.formats.objects import first_line, is_json
+from goldset.formats.pairs import GRADES, grade_of, named_rows, pair_names
 from goldset.formats.runs import read_json_pairs
 from goldset.formats.sets import Note
 from goldset.schemas import RANGE, key_codes, schema_of
 
-_QUESTION_NAMES = {"query-id", "query_id", "question_id", "question-id", "qid", "topic"}
-_PASSAGE_NAMES = {"corpus-id", "corpus_id", "docid", "doc_id", "doc-id", "docno", "passage_id", "chunk_id", "pid"}
 _TREC = "question 0 passage grade"
 _JSON = "JSON qrels, question, passage, grade"
 _BEIR = "question, passage, grade, separated by tabs"
+_FORMS = f"'{_TREC}' (TREC), {_BEIR} (BEIR), or a question with its gold (JSON lines, CSV)"
 UNJUDGED = -1
-GRADES = (-2, 10)
-"""Grades that relevance scales use: TREC's -1 (not judged) and -2 (junk), up to ten steps. Others need a look."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,8 @@ def read_qrels(path: Path, *, relevant_from: int | None = None, contradictions: 
     """
     if relevant_from is not None and relevant_from < 1:
         raise UsageError(f"--relevant-from {relevant_from}: grade 0 means not relevant; use 1 or more")
-    table, notes, said = _from_json(path) if is_json(path) else _from_lines(path, contradictions)
+    table, notes, said = (_from_json(path) if is_json(path) and pair_names(path) is None
+                          else _from_lines(path, contradictions))
     return _graded(path, table, notes, said, relevant_from, lambda question, span: find_pair(path, question, span))
 
 
@@ -85,7 +85,11 @@ def _from_json(path: Path) -> tuple[pa.Table, list[Note], str]:
 
 
 def is_pairs(path: Path) -> bool:
-    """Whether a JSON file is qrels, an object question -> passage -> grade, and not examples."""
+    """Whether a file is qrels, an object question -> passage -> grade or a pair a line, and not examples."""
+    if pair_names(path) is not None:
+        return True
+    if not is_json(path):
+        return False
     try:
         found = json.loads(first_line(path))
     except json.JSONDecodeError:  # the first line is only the beginning of a document
@@ -127,7 +131,7 @@ def _from_lines(path: Path, contradictions: bool) -> tuple[pa.Table, list[Note],
 
 def find_pair(path: Path, question: str, span: str) -> str | None:
     """File and line of a judgment, None where it is not there. Reads the file; meant for a few first offenders."""
-    if is_json(path):
+    if is_json(path) and pair_names(path) is None:
         there = span in read_json_pairs(path, "qrels", "grade").get(question, {})
         return _place(path, question, span) if there else None
     return next((f"{path}, line {number}" for number, found, passage, _, _ in _rows(path, shape_of(path))
@@ -140,12 +144,16 @@ def _place(path: Path | str, question: str, span: str) -> str:
 
 @dataclass(frozen=True)
 class Shape:
-    """Form of a qrels file: TREC, or BEIR where ``tabs``; line of the header (0: none), blank lines above."""
+    """Form of a qrels file: TREC, or BEIR where ``tabs``, or JSON lines or CSV where ``names`` are its columns.
+
+    ``header`` is its line (0: none), ``blank`` counts blank lines above.
+    """
 
     tabs: bool
     header: int
     bom: bool
     blank: int
+    names: tuple[str, str, str | None] | None = None
 
     @property
     def fields(self) -> dict[str, pa.DataType | None]:
@@ -157,13 +165,21 @@ class Shape:
     @property
     def said(self) -> str:
         """The form in words."""
+        if self.names is not None:
+            shown = zip(("question", "passage", "grade"), self.names, strict=True)
+            return "qrels, a pair a line: " + ", ".join(f"{ours} = '{name}'" for ours, name in shown if name)
         if not self.tabs:
             return f"TREC qrels, {_TREC}"
         return f"BEIR qrels, {_BEIR}, {'with' if self.header else 'without'} a header"
 
 
 def shape_of(path: Path) -> Shape:
-    """Look at the first line that is not blank: three fields by tab are BEIR, anything else must be TREC."""
+    """Look at the first line that is not blank: three fields by tab are BEIR, names of columns JSON lines or CSV.
+
+    Anything else must be TREC.
+    """
+    if (names := pair_names(path)) is not None:
+        return Shape(False, 0, has_bom(path), 0, names)
     for number, line in numbered_lines(path):
         if not line.strip():
             continue
@@ -171,17 +187,17 @@ def shape_of(path: Path) -> Shape:
         loose = tuple(_bare(part) for part in split_fields(line))
         header = is_header(loose)
         return Shape(len(parts) == 3, number if header else 0, has_bom(path), number - 1)
-    raise DataError(f"{path}: empty; a line is '{_TREC}' (TREC) or {_BEIR} (BEIR)")
+    raise DataError(f"{path}: empty; a line is {_FORMS}")
 
 
 def is_header(fields: Sequence[str]) -> bool:
     """Whether the fields of a first line name the columns of qrels; what the grade is called does not matter."""
     names = [field.lower() for field in fields]
-    return len(names) in (3, 4) and names[0] in _QUESTION_NAMES and names[-2] in _PASSAGE_NAMES
+    return len(names) in (3, 4) and names[0] in QUESTION_NAMES and names[-2] in PASSAGE_NAMES
 
 
 def _plain(path: Path, shape: Shape) -> tuple[pa.Table, list[Note]] | None:
-    if shape.blank:
+    if shape.blank or shape.names is not None:
         return None
     table = read_fields(path, shape.fields, tabs=shape.tabs, skip=shape.header, blank_lines=False)
     return None if table is None or (shape.tabs and _has_odd_ids(table)) else (table, [])
@@ -211,6 +227,9 @@ def _by_line(path: Path, shape: Shape) -> tuple[pa.Table, list[Note]]:
 
 def _rows(path: Path, shape: Shape) -> Iterator[tuple[int, str, str, int, bool]]:
     """(line number, question, passage, grade, quotes stripped) of every judgment; the one place for line errors."""
+    if shape.names is not None:
+        yield from named_rows(path, *shape.names)
+        return
     expected = 3 if shape.tabs else 4
     for number, line in numbered_lines(path):
         if not line.strip() or number == shape.header:
@@ -224,14 +243,7 @@ def _rows(path: Path, shape: Shape) -> Iterator[tuple[int, str, str, int, bool]]
         question, span, text = parts[0], parts[-2], parts[-1]
         if not question or not span:
             raise DataError(f"{where}: an empty id; a line needs question and passage")
-        try:
-            value = float(text)
-            grade = int(value)
-        except (ValueError, OverflowError) as error:
-            raise DataError(f"{where}: grade '{text}' is not a whole number") from error
-        if grade != value or abs(grade) >= 2**31:
-            raise DataError(f"{where}: grade '{text}' is not a whole number")
-        yield number, question, span, grade, parts != raw
+        yield number, question, span, grade_of(text, where), parts != raw
 
 
 def _bare(text: str) -> str:
@@ -300,6 +312,9 @@ def judgments_of(questions: list[str], spans: list[str], grades: list[int | None
 def _threshold(path: Path | str, grade: np.ndarray, relevant_from: int | None) -> int:
     low, high = int(grade.min()), int(grade.max())
     if relevant_from is None:
+        if high > GRADES[1]:
+            raise DataError(f"{path}: grades go from {low} to {high}, and no scale of relevance reaches {high}: is the "
+                            f"last column the grade ('{_TREC}')? If it is, pass --relevant-from G")
         if high > 1:
             raise DataError(f"{path}: grades go from {low} to {high}, and nothing says which of them answer; "
                             f"pass --relevant-from G (2 to {high} leave out the lowest)")

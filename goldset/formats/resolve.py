@@ -1,4 +1,4 @@
-"""Whether a run and a labelled set speak of the same ids. Ids that do not join are an error, never recall 0."""
+"""Whether runs, labels and texts speak of the same ids. Ids that do not join are an error, never recall 0."""
 
 from __future__ import annotations
 
@@ -37,11 +37,51 @@ def resolve_run(labelled: LabelledSet, name: str, run: pa.Table, *, questions: l
 
     Raises:
         DataError: no question or no chunk of the run is known to the set; or fewer than half are, and ignoring
-            case, white space and leading zeros would make it half or more.
+            case, white space, leading zeros and a final .0 would make it half or more.
     """
     asked = pc.unique(run.column("question_id"))
     outside = _join(asked, pa.array(questions, pa.string()), name, "question", lambda: None)
     return Resolved(outside, _chunks(labelled, name, run))
+
+
+def resolve_gold(labelled: LabelledSet) -> None:
+    """Compare the gold of a foreign set with the ids of its corpus; no corpus, nothing to compare.
+
+    Raises:
+        DataError: fewer than half of the gold's ids are there, and another spelling would make it half or more, or the
+            columns of question and passage changed places.
+    """
+    corpus = labelled.corpus if labelled.kind != "published" else None
+    gold = pc.unique(labelled.gold.column("span_id"))
+    if corpus is None or not len(gold):
+        return
+    known = _flat(corpus.spans.column("span_id"))
+    missing = _missing(gold, known)
+    if len(gold) - len(missing) >= JOIN_AT_LEAST * len(gold):
+        return
+    refuse_respelled(f"the gold of {labelled.label}", "passage", gold, known)
+    asked = pc.unique(labelled.gold.column("question_id"))
+    # With texts of the questions, their reader has looked already, and knows better: numbers may be ids of both.
+    if labelled.questions is None and len(missing) == len(gold) and not len(_missing(asked, known)):
+        raise DataError(
+            f"{labelled.label}: 0 of {len(gold)} passage ids of the gold stand in the corpus (not "
+            f"'{missing[0].as_py()}'), but all {len(asked)} question ids do (as '{asked[0].as_py()}'): the columns "
+            "of question and passage changed places; write the question first, as in 'question 0 passage grade'")
+
+
+def refuse_respelled(who: str, what: str, found: pa.Array, known: pa.Array) -> None:
+    """Raise DataError where fewer than half of the ids are known, and half or more would be in another spelling."""
+    missing = _missing(found, known)
+    joined = len(found) - len(missing)
+    rescued = _rescued(missing, known) if joined < JOIN_AT_LEAST * len(found) else 0
+    if rescued and joined + rescued >= JOIN_AT_LEAST * len(found):
+        raise DataError(f"{who}: {joined} of {len(found)} {what} ids resolve, but {joined + rescued} would if "
+                        f"case, white space, leading zeros and a final '.0' were ignored; {_examples(missing, known)}. "
+                        "Ids are compared as they stand: write them alike in both files")
+
+
+def _examples(missing: pa.Array, known: pa.Array) -> str:
+    return f"the first is '{missing[0].as_py()}', the set has ids like '{known[0].as_py() if len(known) else ''}'"
 
 
 def _chunks(labelled: LabelledSet, name: str, run: pa.Table) -> int | None:
@@ -82,14 +122,9 @@ def _join(found: pa.Array, known: pa.Array, name: str, what: str, more: Callable
         rescued = other_spelling(missing, known) if len(found) - len(missing) < enough else 0
         if not _doubtful(len(found), len(missing), rescued):
             return len(missing)
-    joined = len(found) - len(missing)
-    example = f"the first is '{missing[0].as_py()}', the set has ids like '{known[0].as_py() if len(known) else ''}'"
-    if rescued and joined + rescued >= enough:
-        raise DataError(f"run '{name}': {joined} of {len(found)} {what} ids resolve, but {joined + rescued} would if "
-                        f"case, white space and leading zeros were ignored; {example}. "
-                        "Ids are compared as they stand: write them alike in both files")
+    refuse_respelled(f"run '{name}'", what, found, known)
     hint = ", or the corpus with --corpus" if what == "chunk" and wider is None else ""
-    raise DataError(f"run '{name}': 0 of {len(found)} {what} ids resolve; {example}. "
+    raise DataError(f"run '{name}': 0 of {len(found)} {what} ids resolve; {_examples(missing, known)}. "
                     f"Give the run that was made for these {what}s{hint}")
 
 
@@ -112,4 +147,5 @@ def other_spelling(missing: pa.Array, known: pa.Array) -> int:
 
 
 def _normal(ids: pa.Array) -> pa.Array:
-    return pc.utf8_ltrim(pc.utf8_lower(pc.utf8_trim_whitespace(ids)), characters="0")
+    bare = pc.replace_substring_regex(pc.utf8_lower(pc.utf8_trim_whitespace(ids)), r"^([0-9]+)\.0$", r"\1")
+    return pc.utf8_ltrim(bare, characters="0")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -46,6 +46,7 @@ class LabelledSet:
         locate: (question_id, span_id) -> file and line of that label, None where not known.
         changed: pairs whose passage no longer holds the text that was labelled.
         labels: who labelled what, where known: question_id, span_id, assessor, grade.
+        gold_texts: span_id -> text of the gold as the file has it, where it has one.
     """
 
     name: str
@@ -63,6 +64,7 @@ class LabelledSet:
     changed: tuple[tuple[str, str], ...] = ()
     labels: pa.Table | None = None
     load_ids: Callable[[], pa.Array] | None = None
+    gold_texts: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def corpus(self) -> Corpus | None:
@@ -141,9 +143,9 @@ def load_set(path: Path | None, *, qrels: Path | None = None, questions: Path | 
     file = qrels or path
     assert file is not None, "one of the two is there"
     if is_examples(file):
+        examples = read_examples(file, corpus=corpus, relevant_from=relevant_from, contradictions=contradictions)
         refuse(file, questions)
-        return with_labels(read_examples(file, corpus=corpus, relevant_from=relevant_from,
-                                         contradictions=contradictions), labels)
+        return with_labels(examples, labels)
     name = file.name.removesuffix(".gz").rsplit(".", 1)[0]
     return with_labels(read_foreign(file, questions=questions, corpus=corpus, name=name, kind="trec",
                                     relevant_from=relevant_from, contradictions=contradictions), labels)

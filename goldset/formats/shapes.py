@@ -136,8 +136,9 @@ def _columns(path: Path, read: Objects, place: dict[str, str], tool: str) -> Sha
     for where, row in read.rows:
         text, context = _question(row.get(place["question"]), where)
         identity = opaque_id(row.get(place["question id"])) if "question id" in place else None
-        gold = [*_golds(row.get(place.get("ids", "")), where, ids=True, split=split),
-                *_golds(row.get(place.get("texts", "")), where, ids=False, split=None)]
+        gold = [item for key in ("ids", "texts") if key in place
+                for item in _golds(row.get(place[key]), f"{where}: '{place[key]}'", ids=key == "ids",
+                                   split=split if key == "ids" else None)]
         if gold and all(item.id for item in gold) is False and {"ids", "texts"} <= place.keys():
             gold = _paired(gold)
         made = {"ai", "synthetic"} & {str(row.get(name, "")).lower() for name in ("query_by", "origin")}
@@ -197,7 +198,9 @@ def _golds(value: Any, where: str, *, ids: bool, split: str | None) -> Iterator[
             continue
         text = opaque_id(item)
         if text is None:
-            raise DataError(f"{where}: gold is {type(item).__name__} where an id or a text was expected")
+            raise DataError(f"{where} holds {str(item)[:60]!r} ({type(item).__name__}) where the id or the text of one "
+                            "gold passage was expected; give the gold of a question as "
+                            'gold_ids: ["d1", "d2"] or gold_texts: ["…"]')
         if text.strip():
             yield Gold(text.strip(), None) if ids else Gold(None, text)
 
@@ -209,7 +212,7 @@ def _from_object(item: dict[str, Any], where: str) -> Gold:
                      if opaque_id(part.get(name))), None)
     text = next((item[name] for name in _ITEM_TEXT if isinstance(item.get(name), str)), None)
     if identity is None and text is None:
-        raise DataError(f"{where}: a gold passage without id or text; it needs one of {', '.join(_ITEM_ID)} or "
+        raise DataError(f"{where} has a gold passage without id or text; it needs one of {', '.join(_ITEM_ID)} or "
                         f"{', '.join(_ITEM_TEXT)}")
     return Gold(identity, text)
 
@@ -234,7 +237,7 @@ def _llamaindex(path: Path, document: dict[str, Any]) -> Shape:
             by = row.get("query_by") or {}
             made = isinstance(by, dict) and by.get("type") == "ai"
             text, context = _question(row.get("query"), where)
-            gold = tuple(_golds(row.get("reference_contexts"), where, ids=False, split=None))
+            gold = tuple(_golds(row.get("reference_contexts"), f"{where}: 'reference_contexts'", ids=False, split=None))
             examples.append(Example(where, None, text, context, gold, None, "synthetic" if made else "human"
                                     if isinstance(by, dict) and by.get("type") == "human" else "unknown"))
         return Shape("LlamaIndex", f"{path}: LlamaIndex labelled RAG data set: question = 'query', texts = "
@@ -250,7 +253,7 @@ def _llamaindex(path: Path, document: dict[str, Any]) -> Shape:
     examples = []
     for name, text in queries.items():
         where = f"{path}, query '{name}'"
-        gold = tuple(_golds(relevant.get(name), where, ids=True, split=None))
+        gold = tuple(_golds(relevant.get(name), f"{where}: 'relevant_docs'", ids=True, split=None))
         examples.append(Example(where, name, _question(text, where)[0], (), gold))
     held = "its own corpus" if corpus else "no corpus"
     return Shape("LlamaIndex", f"{path}: LlamaIndex embedding data set: question = 'queries', ids = 'relevant_docs', "

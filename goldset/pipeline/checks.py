@@ -65,6 +65,7 @@ class Outcome:
     def write_html(self, path: Path) -> None:
         """The report as one self-contained page, with before and after where the version replaces an audited set."""
         from goldset.audit import figures, worst_questions
+        from goldset.pipeline.scores import main_measures
         from goldset.report import render_html
 
         shown = self.context
@@ -75,6 +76,7 @@ class Outcome:
                                      supersedes=self.labelled.manifest.get("supersedes"),
                                      worst=worst_questions(shown) if shown else None,
                                      bars=figures(shown) if shown else None,
+                                     main=None if self.measurements is None else main_measures(self.measurements),
                                      curves=curves_of(self.labelled, shown.given, served_k=shown.serving(),
                                                       evaluated_k=shown.quoted_k) if shown else None))
 
@@ -136,7 +138,7 @@ def audit_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, given: Giv
     ``probing`` gives people's answers to unlabelled results (pipeline.probe.probe_loop).
     """
     from goldset.audit import Context, audit_context
-    from goldset.formats.resolve import resolve_run
+    from goldset.formats.resolve import resolve_gold, resolve_run
     from goldset.formats.servedlog import read_served
     from goldset.formats.sets import load_set
     from goldset.pipeline.stages import audit_only
@@ -144,11 +146,11 @@ def audit_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, given: Giv
 
     beside, tables = given or Given(), dict(runs)
     config = beside.config
-    own = labelled.kind == "published"
+    version = labelled.kind == "published"
     if config is not None:
         scoring = config.scoring
         # evaluated_k is that of the old headline: a version quotes the k that is served.
-        eval_k, retrieve_k = eval_k or (None if own else scoring.evaluated_k), retrieve_k or scoring.retrieved_k
+        eval_k, retrieve_k = eval_k or (None if version else scoring.evaluated_k), retrieve_k or scoring.retrieved_k
         serving_k = serving_k or scoring.served_k
         served = served or (scoring.system if scoring.system in tables else None)
         families = {**{name: config.family(name) for name in config.systems}, **(families or {})}
@@ -161,19 +163,19 @@ def audit_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, given: Giv
         raise UsageError(f"--retrieved {retrieved}: it must be a --run other than the served one; {named}")
     asked = labelled.judgments if labelled.questions is None else labelled.questions
     names = asked.column("question_id").unique().to_pylist()
+    resolve_gold(labelled)
     for name, run in tables.items():
         resolve_run(labelled, name, run, questions=names)
-    if with_dense:
-        tables["dense"] = dense_run(labelled, quiet=quiet)
+    own = {"dense": dense_run(labelled, quiet=quiet)} if with_dense else {}
     context = Context(
         labelled, tables, families or {}, read_questions(beside.logs, beside.logs_text) if beside.logs else None,
         eval_k=eval_k, retrieve_k=retrieve_k, serving_k=serving_k, served_system=served, retrieved_system=retrieved,
-        audit_only=audit_only(config) if config and own else frozenset(), probing=probing, quiet=quiet,
+        audit_only=audit_only(config) if config and version else frozenset(), probing=probing, quiet=quiet,
         observed=read_served(beside.served_log, beside.served_field) if beside.served_log else None,
         reference=load_set(beside.reference) if isinstance(beside.reference, Path) else beside.reference,
-        aged=aged(labelled, beside.documents) if beside.documents else None)
+        aged=aged(labelled, beside.documents) if beside.documents else None, own=own)
     findings = audit_context(context)
-    return Outcome(labelled, findings, _scores(labelled, tables, context.known_ks), context)
+    return Outcome(labelled, findings, _scores(labelled, {**tables, **own}, context.known_ks), context)
 
 
 def _scores(labelled: LabelledSet, runs: Mapping[str, pa.Table], ks: Sequence[int | None]) -> pa.Table | None:
@@ -195,6 +197,9 @@ def read_questions(path: Path, text_field: str) -> pa.Table:
     section = QuestionsConfig.model_validate({"logs": [_log_source(path, text_field)], "window": "all",
                                               "unit": "distinct", "size": 1_000_000})
     events = read_log(section.logs[0], path, mask=mask, max_line_bytes=section.max_line_bytes).events
+    if not len(events):
+        raise DataError(f"{path}: no line holds a question; a log is JSON lines or CSV with the question in the field "
+                        f"'{text_field}' (another: --logs-text NAME)")
     return sample_questions(events=events, config=section, seed=0, timezone="UTC", frame=None).questions
 
 

@@ -44,12 +44,13 @@ def probe_loop(context: Context, folder: Path, *, say: Say = silent, serve: Call
     """
     from goldset.review import ReviewStore
 
-    folder.mkdir(parents=True, exist_ok=True)
     campaign = campaign_of(context)
-    store = ReviewStore(f"sqlite:///{(folder / 'review.sqlite').resolve()}", campaign=campaign)
     plan = folder / f"{campaign}.json"
+    found = _read(plan) if plan.exists() else _plan(context)  # before anything is made: it may be refused
+    folder.mkdir(parents=True, exist_ok=True)
+    store = ReviewStore(f"sqlite:///{(folder / 'review.sqlite').resolve()}", campaign=campaign)
     try:
-        _grow(context, store, campaign, plan, judge, per_question)
+        _grow(context, store, campaign, plan, found, judge, per_question)
         probe = _answers(store, plan)
         if serve is not None and probe.open:
             _serve(context, store, campaign, serve)
@@ -68,13 +69,12 @@ def campaign_of(context: Context) -> str:
     return f"probe-{content_hash('probe', pairs)[:12]}"
 
 
-def _grow(context: Context, store: ReviewStore, campaign: str, path: Path, judge: Judges | None,
-          per_question: int | None) -> None:
+def _grow(context: Context, store: ReviewStore, campaign: str, path: Path, plan: dict[str, Any],
+          judge: Judges | None, per_question: int | None) -> None:
     """Draw what is wanted and not there yet: the plan first, then the queue, so that a killed draw is finished."""
     from goldset.review import ask
     from goldset.review.queue import Wanted
 
-    plan = _read(path) if path.exists() else _plan(context)
     size = max(plan["per_question"], per_question or PER_QUESTION)
     queue = store.queue()
     there = set(pairs_of(queue))

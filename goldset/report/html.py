@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib import resources
@@ -9,13 +10,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from goldset.audit import Bars, Worst, by_check, decides, limits
+from goldset.audit import Bars, Worst, by_check, decides, limits, word
 from goldset.errors import MissingExtra
-from goldset.metrics import shown_ks
+from goldset.metrics import COUNTED, EXCLUDED, MEASURES, REASONS, shown_ks
 from goldset.report.curve import Curves
-from goldset.report.numbers import measure_name, number
+from goldset.report.numbers import left_out, measure_name, number
 from goldset.report.plots import Mark, bar_plot, interval_plot
-from goldset.report.summary import TITLES, headline, title_of
+from goldset.report.summary import TITLES, headline, in_words, title_of
+from goldset.report.words import explained
 
 LONGEST = 280  # characters shown of a question or passage
 ORDER = ("circularity", "leakage", "k_mismatch", "completeness", "integrity")
@@ -33,7 +35,7 @@ def render_html(title: str, findings: pa.Table, measurements: pa.Table | None = 
                 summary: Mapping[str, Any] | None = None, *, worst: Mapping[str, Sequence[Worst]] | None = None,
                 bars: Mapping[str, Sequence[Bars]] | None = None,
                 supersedes: Mapping[str, Any] | None = None, quoted_k: int | None = None,
-                served_k: int | None = None, curves: Curves | None = None) -> str:
+                served_k: int | None = None, curves: Curves | None = None, main: pa.Table | None = None) -> str:
     """Table findings, table measurements, facts about the set -> the text of one HTML file.
 
     Args:
@@ -49,6 +51,7 @@ def render_html(title: str, findings: pa.Table, measurements: pa.Table | None = 
         quoted_k: k of the figure that is quoted; the number on the first screen is recall there.
         served_k: passages that reach the reader; recall there stands beside it.
         curves: recall of every system against k.
+        main: the measurements that stand open, the others are folded; default: all.
 
     Raises:
         MissingExtra: jinja2 or matplotlib is not installed.
@@ -58,9 +61,12 @@ def render_html(title: str, findings: pa.Table, measurements: pa.Table | None = 
                 for check in (*ORDER, *(set(verdicts) - set(ORDER)))
                 if check in verdicts]
     rows = [] if measurements is None else measurements.to_pylist()
+    open_rows = rows if main is None else main.to_pylist()
+    said = " ".join(f"{row['message']} {word(row['check'], row['reason']).meaning}" for row in findings.to_pylist())
     return str(_template().render(
         title=title, first=headline(findings), sections=sections, verdicts=verdicts, titles=TITLES,
-        key_number=_key_number(rows, findings, quoted_k, served_k), measurements=[_measured(row) for row in rows],
+        key_number=_key_number(rows, findings, quoted_k, served_k), measures=_measures(open_rows, rows),
+        words=explained(said),
         recall_plot=_recall_plot(rows), curve=_curve(curves), replaced=_replaced(supersedes, verdicts),
         groups=_groups(summary or {}),
         limits=[(name.replace("_", " "), f"{value:g}", doc) for name, value, doc in limits()]))
@@ -75,7 +81,15 @@ def _template() -> Any:
     source = resources.files("goldset.report").joinpath("template.html").read_text(encoding="utf-8")
     environment = jinja2.Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True,
                                      undefined=jinja2.StrictUndefined)
+    environment.filters["flags"] = _flags
     return environment.from_string(source)
+
+
+def _flags(text: str) -> Any:
+    """Text with its options as code, so that no line breaks within one."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"--[a-z][a-z-]*(?: [A-Z][A-Z=]*)?", r"<code>\g<0></code>", str(escape(text))))
 
 
 def _section(check: str, verdict: str, findings: pa.Table, worst: Sequence[Worst],
@@ -84,14 +98,16 @@ def _section(check: str, verdict: str, findings: pa.Table, worst: Sequence[Worst
     rows = [row for row in findings.to_pylist() if row["check"] == check]
     for row in rows:
         row["number"] = _number(row)
-        row["word"] = row["reason"].replace("_", " ").replace(":", ": ")
+        row["word"], row["meaning"] = in_words(row["reason"]), word(check, row["reason"]).meaning
         row["who"] = "" if row["subject"] == "all" else row["subject"]
+        row["message"] = row["message"].removeprefix(f"{row['subject']}: ")
+        row["of"] = _measured_thing(check, row)
     title, question = TITLES.get(check, (title_of(check), ""))
     figures = [figure for figure in [_plot(check, rows), *(_bars(check, i, chart) for i, chart in enumerate(bars))]
                if figure[0]]
     return {"check": check, "title": title, "question": question, "verdict": verdict, "figures": figures,
             "worst": [{"said": row.said, "question_id": row.question_id, "span_id": row.span_id,
-                       "question": _short(row.question), "passage": _short(row.passage)} for row in worst],
+                       "question": _short(row.question), "passage": _parts(row)} for row in worst],
             "words": [row for row in rows if decides(check, row["reason"])],
             "shown": [row for row in rows if not decides(check, row["reason"])]}
 
@@ -105,6 +121,16 @@ def _number(row: Mapping[str, Any]) -> str:
     return f"{value:.0f}" if counted else number(value, row["low"], row["high"])
 
 
+def _measured_thing(check: str, row: Mapping[str, Any]) -> str:
+    """What the number of a word is a number of, where its check's plot has an axis for it."""
+    reasons, axis = PLOTS.get(check, ((), ""))
+    if check == "completeness" and row["subject"] == "all":
+        return "share of questions with one gold passage"
+    if check == "k_mismatch" and row["reason"].startswith("mismatch"):
+        return "recall lost between the two"
+    return axis if row["reason"] in reasons and row["low"] is not None else ""
+
+
 def _plot(check: str, rows: list[dict[str, Any]]) -> tuple[str, str]:
     reasons, axis = PLOTS.get(check, ((), ""))
     kept = [row for row in rows if row["reason"].split("@")[0] in reasons and row["measured"] is not None]
@@ -116,7 +142,8 @@ def _plot(check: str, rows: list[dict[str, Any]]) -> tuple[str, str]:
         return "", ""
     marks = [Mark(row["reason"].replace("@", " at ") if check == "k_mismatch" else
                   "this set" if row["subject"] in ("all", "pool") else row["subject"],
-                  row["measured"], row["low"], row["high"], row["verdict"]) for row in kept]
+                  row["measured"], row["low"], row["high"],
+                  row["verdict"] if decides(check, row["reason"]) else "insufficient") for row in kept]
     thresholds = {row["threshold"] for row in kept if row["threshold"] is not None}
     line = thresholds.pop() if len(thresholds) == 1 else None
     return interval_plot(marks, name=check, axis=axis, threshold=line), _alternative(marks, axis, line)
@@ -135,6 +162,21 @@ def _short(text: str | None) -> str | None:
     if text is None or len(text) <= LONGEST:
         return text
     return text[:LONGEST].rsplit(" ", 1)[0] + " …"
+
+
+def _parts(row: Worst) -> tuple[str, str, str]:
+    """A passage as what stands before the marked part, the marked part, and what stands after it; both ends cut."""
+    text = row.passage or "no text"
+    if row.mark is None:
+        return _short(text) or "", "", ""
+    start, end = row.mark
+    room = max(0, LONGEST - (end - start)) // 2
+    before, after = text[:start], text[end:]
+    if len(before) > room:
+        before = "… " + before[-room:].partition(" ")[2]
+    if len(after) > room:
+        after = after[:room].rpartition(" ")[0] + " …"
+    return before, text[start : start + LONGEST if end - start > LONGEST else end], after
 
 
 def _replaced(supersedes: Mapping[str, Any] | None, verdicts: Mapping[str, str]) -> dict[str, Any] | None:
@@ -175,7 +217,8 @@ def _recall_plot(rows: list[dict[str, Any]]) -> tuple[str, str]:
     kept = _recall_rows(rows)
     if not kept:
         return "", ""
-    marks = [Mark(f"{row['system']} at {row['k']}", row["value"], row["low"], row["high"], "pass") for row in kept]
+    marks = [Mark(f"{row['system']} at {row['k']}", row["value"], row["low"], row["high"], "insufficient")
+             for row in kept]
     return interval_plot(marks, name="recall", axis="recall"), _alternative(marks, "recall", None)
 
 
@@ -207,9 +250,24 @@ def _key_number(rows: list[dict[str, Any]], findings: pa.Table, quoted_k: int | 
 
 def _measured(row: dict[str, Any]) -> dict[str, Any]:
     return {"system": row["system"], "measure": measure_name(row), "slice": row["slice"], "n": row["n"],
-            "value": f"{row['value']:.3f}" if row["value"] is not None else f"none: {row['reason']}",
+            "value": f"{row['value']:.3f}" if row["value"] is not None else
+            f"none: {REASONS.get(row['reason'], row['reason'])}",
             "interval": f"{row['low']:.3f} to {row['high']:.3f}" if row["low"] is not None and row["high"] is not None
-            else "none", "excluded": ", ".join(f"{item['count']} {item['reason']}" for item in row["excluded"])}
+            else "none", "excluded": left_out(row["excluded"])}
+
+
+def _measures(shown: list[dict[str, Any]], rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The table of measurements: what stands open, what is folded, and what measures and exclusions are."""
+    slices = len({row["slice"] for row in rows}) > 1
+    names = dict.fromkeys(row["measure"] for row in rows)
+    left = dict.fromkeys(item["reason"] for row in rows for item in row["excluded"])
+    kept = {(row["system"], row["measure"], row["k"], row["slice"]) for row in shown}
+    return {"slices": slices, "open": [_measured(row) for row in shown],
+            "folded": [_measured(row) for row in rows
+                       if (row["system"], row["measure"], row["k"], row["slice"]) not in kept],
+            "docs": [(name, MEASURES[name].formula) for name in names if name in MEASURES],
+            "left": [(reason.removeprefix(COUNTED).replace("_", " "), EXCLUDED[reason]) for reason in left
+                     if reason in EXCLUDED]}
 
 
 def _groups(summary: Mapping[str, Any]) -> list[tuple[str, list[tuple[str, str]]]]:

@@ -34,7 +34,8 @@ def interval_plot(marks: Sequence[Mark], *, name: str, axis: str, threshold: flo
     Raises:
         MissingExtra: matplotlib is not installed.
     """
-    with figure_of(4.6, 0.75 + 0.32 * len(marks)) as (figure, axes):
+    labels = [fitting(mark.label) for mark in marks]
+    with figure_of(4.6, 0.75 + sum(0.14 + 0.18 * len(label.splitlines()) for label in labels)) as (figure, axes):
         for row, mark in enumerate(marks):
             colour = _COLOURS[mark.verdict]
             if mark.low is not None and mark.high is not None:
@@ -42,7 +43,7 @@ def interval_plot(marks: Sequence[Mark], *, name: str, axis: str, threshold: flo
             axes.plot([mark.value], [row], "o", color=colour, markersize=6)
         if threshold is not None:
             axes.axvline(threshold, color=INK, linewidth=1, linestyle=(0, (4, 3)))
-        axes.set_yticks(range(len(marks)), [fitting(mark.label) for mark in marks])
+        axes.set_yticks(range(len(marks)), labels)
         axes.set_ylim(len(marks) - 0.4, -0.6)
         if limits is not None:
             room = 0.015 * (limits[1] - limits[0])  # a mark at the edge is drawn whole
@@ -72,8 +73,15 @@ def figure_of(width: float, height: float, *, ink: str = INK) -> Iterator[tuple[
 
 
 def fitting(label: str) -> str:
-    """A label that leaves room for the plot; the text beside it has the whole."""
-    return label if len(label) <= _LABEL else label[: _LABEL - 1] + "…"
+    """A label that leaves room for the plot: a long one in several lines, cut at signs where there are some."""
+    lines, line = [], ""
+    for part in re.findall(r"[^\s/_.:-]*[\s/_.:-]?", label):
+        for piece in (part[at : at + _LABEL] for at in range(0, len(part), _LABEL)):
+            if len(line) + len(piece.rstrip()) > _LABEL:
+                lines.append(line.rstrip())
+                line = ""
+            line += piece
+    return "\n".join([*lines, line.rstrip()])
 
 
 def bar_plot(labels: Sequence[str], values: Sequence[float], shown: Sequence[str], *, name: str, axis: str) -> str:
@@ -89,9 +97,9 @@ def bar_plot(labels: Sequence[str], values: Sequence[float], shown: Sequence[str
         for place, value, text in zip(places, values, shown, strict=True):
             if value:
                 axes.text(place, value + 0.02 * top, text.removeprefix("0") if axis == "recall" else text,
-                          ha="center", va="bottom", fontsize=8, color=INK)
-        axes.set_xticks(places, labels, rotation=45 if len(labels) > 8 or max(map(len, labels)) > 6 else 0,
-                        ha="right" if len(labels) > 8 or max(map(len, labels)) > 6 else "center", fontsize=8)
+                          ha="center", va="bottom", fontsize=9, color=INK)
+        tilted = len(labels) > 8 or max(map(len, labels)) > 9
+        axes.set_xticks(places, labels, rotation=45 if tilted else 0, ha="right" if tilted else "center", fontsize=9)
         axes.set_ylim(0, 1.18 * top)
         axes.set_yticks([])
         axes.set_ylabel(axis)

@@ -29,6 +29,11 @@ def title_of(check: str) -> str:
     return TITLES[check][0] if check in TITLES else check.replace("_", " ").capitalize()
 
 
+def in_words(reason: str) -> str:
+    """A reason as people read it: ``recall_not_measured@5`` is 'recall not measured at 5', ``note:quoted`` 'quoted'."""
+    return reason.split(":")[-1].replace("_", " ").replace("@", " at ")
+
+
 @dataclass(frozen=True)
 class Headline:
     """The first screen: verdict, the answer to "can this number be believed?", one reason, one next step.

@@ -6,13 +6,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from goldset.audit import by_check, decides, limits
-from goldset.report.numbers import render_measurements, wrap
-from goldset.report.summary import headline, title_of
+from goldset.audit import by_check, decides, limits, word
+from goldset.report.numbers import render_narrow, wrap
+from goldset.report.summary import headline, in_words, title_of
+from goldset.report.words import explained
 
 
 def render_terminal(findings: pa.Table, measurements: pa.Table | None = None, *, title: str = "",
-                    width: int = 100) -> str:
+                    width: int = 80) -> str:
     """Table findings (and measurements) -> text of at most ``width`` columns, without a final line end."""
     first = headline(findings)
     lines = [title, "=" * len(title), ""] if title else []
@@ -25,8 +26,12 @@ def render_terminal(findings: pa.Table, measurements: pa.Table | None = None, *,
         for row in findings.to_pylist():
             if row["check"] == check:
                 lines += _finding(row, width)
+    said = "\n".join(lines)
     if measurements is not None and len(measurements):
-        lines += ["", render_measurements(measurements, width=width)]
+        lines += ["", render_narrow(measurements, width=width)]
+    if words := explained(said):
+        lines += ["", "Words:", *(line for name, meaning in words
+                                  for line in wrap(f"{name}: {meaning}", width, "    ", "  "))]
     bars = ", ".join(f"{name.replace('_', ' ')} {value:g}" for name, value, _ in limits())
     said = f"Thresholds (the README and --html say what each is): {bars}."
     return "\n".join([*lines, "", *wrap(said, width, "  ", "")])
@@ -49,8 +54,10 @@ def _finding(row: dict[str, Any], width: int) -> list[str]:
     if not decides(row["check"], row["reason"]):
         named = row["subject"].removeprefix("family ") in message
         return wrap(message if named else f"{subject}{message}", width, "      ", "    - ")
-    said = f"[{row['verdict']}] {subject}{row['reason'].replace('_', ' ')}. {message}"
+    said = f"[{row['verdict']}] {subject}{in_words(row['reason'])}. {message}"
     lines = wrap(said, width, "    ", "  ")
+    if row["verdict"] in ("warn", "fail") and row["check"] != "integrity":  # whose sentences say it themselves
+        lines += wrap(f"means: {word(row['check'], row['reason']).meaning}", width, "    ", "    ")
     if row["remedy"] and row["verdict"] != "pass":
         lines += wrap(f"next: {row['remedy']}", width, "    ", "    ")
     return lines

@@ -30,6 +30,7 @@ def test_worst_questions_are_ordered_and_stand_beside_their_gold(make_set: MakeS
     assert circular.passage == passages["d1"]
     # "quick brown fox jumps over" is five words in a row; q2 shares nothing.
     assert [(row.question_id, row.said.split(" words")[0]) for row in worst["leakage"]] == [("q1", "5")]
+    assert [passages["d1"][slice(*row.mark)] for row in worst["leakage"] if row.mark] == ["quick brown fox jumps over"]
     (cut,) = worst["k_mismatch"]
     assert (cut.question_id, cut.said) == ("q2", "at rank 3 of mine: counted at 3, never served at 2")
     (hole,) = worst["completeness"]

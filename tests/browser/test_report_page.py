@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 
-from goldset.audit import Context, audit_context, figures, worst_questions
+from goldset.audit import Context, audit_context, figures, finding, worst_questions
 from goldset.pipeline.curves import curves_of
 from goldset.report import render_html
+from goldset.schemas import from_rows
 from tests.audit.conftest import build_run, build_set
 
 if TYPE_CHECKING:
@@ -73,6 +75,25 @@ def test_nothing_runs_off_the_side_and_nothing_is_fetched(page: Path, browser: B
     assert tab.locator("h1").count() == 1
     assert tab.evaluate("[...document.querySelectorAll('th')].every(cell => cell.scope)")
     context.close()
+
+
+def test_a_phone_shows_each_number_of_the_table(browser: Browser, tmp_path: Path) -> None:
+    rows = [{"system": "a-system-with-a-very-long-name" * 2, "measure": measure, "k": 5, "slice": "all", "value": 0.35,
+             "low": 0.28, "high": 0.42, "reason": None, "n": 40, "excluded": [{"reason": "no_gold", "count": 3}],
+             "method": "wilson_n_eff", "weighting": "none", "gold_version": None} for measure in ("recall", "hit")]
+    table = from_rows("measurements", rows)
+    findings = from_rows("findings", [finding("completeness", "all", "one_gold", n=43, message="one")])
+    path = tmp_path / "report.html"
+    path.write_text(render_html("a set", findings, table, main=table.slice(0, 1)), encoding="utf-8")
+    tab = browser.new_page(viewport={"width": 360, "height": 800})
+    tab.goto(path.as_uri())
+    assert tab.locator(".stack").nth(1).is_hidden()  # the further measures are folded
+    for cell in ("0.350", "0.280 to 0.420", "40", "3 no gold"):
+        box = tab.locator(".stack td", has_text=re.compile(rf"^{cell}$")).first.bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 360
+    tab.close()
 
 
 def test_it_reads_the_same_without_scripts_and_on_paper(page: Path, browser: Browser) -> None:

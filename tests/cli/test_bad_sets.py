@@ -91,3 +91,58 @@ def test_a_report_that_cannot_be_written(goldset: Goldset, beir: Path) -> None:
     done = goldset("audit", beir, "--run", f"good={beir / 'good.run'}", "--html", beir / "good.run" / "report.html")
     assert done.code == 9
     assert re.search(r"report\.html: cannot be written", done.complaint)
+
+
+def test_columns_that_changed_places_are_named(goldset: Goldset, beir: Path, tmp_path: Path) -> None:
+    # Passage ids stand in the questions' column and the reverse; with numbers for ids nearly everything would join.
+    swapped = tmp_path / "swapped.qrels"
+    swapped.write_text("".join(f"d{i} 0 q{i} 1\n" for i in range(30)))
+    texts = ["--questions", beir / "queries.jsonl", "--corpus", beir / "corpus.jsonl"]
+    done = goldset("audit", "--qrels", swapped, *texts)
+    assert done.code == 3
+    assert "all 30 ids in the passages' column are questions of" in done.complaint
+    assert "the two columns changed places; write the question first" in done.complaint
+    done = goldset("audit", "--qrels", swapped, "--corpus", beir / "corpus.jsonl")
+    assert done.code == 3
+    assert "0 of 30 passage ids of the gold stand in the corpus (not 'q0')" in done.complaint
+    assert "but all 30 question ids do" in done.complaint
+
+
+@pytest.mark.parametrize(("question", "passage", "says"), [
+    ("q{}", "D{}", "the gold of other: 0 of 30 passage ids resolve, but 30 would if case"),
+    ("q{}", "d0{}", "the first is 'd00', the set has ids like 'd0'"),  # stays unresolved: zeros inside an id count
+    ("Q{}", "d{}", "0 of 30 question ids resolve, but 30 would if case"),
+], ids=["case of passages", "zeros inside", "case of questions"])
+def test_ids_in_another_spelling_are_named(goldset: Goldset, beir: Path, tmp_path: Path, question: str, passage: str,
+                                           says: str) -> None:
+    other = tmp_path / "other.qrels"
+    other.write_text("".join(f"{question.format(i)} 0 {passage.format(i)} 1\n" for i in range(30)))
+    done = goldset("audit", "--qrels", other, "--questions", beir / "queries.jsonl", "--corpus", beir / "corpus.jsonl")
+    if "00" in says:
+        assert done.code == 1
+        assert "30 of 30 gold passages are not in the corpus" in " ".join(done.out.split())
+    else:
+        assert done.code == 3
+        assert says in done.complaint
+
+
+SHAPES: list[tuple[str, str | bytes, str]] = [
+    ("cut.json", '{"q1": {"d1": 1', r"cut\.json, line 1: not JSON \(.*\); mend the line, or write the file again"),
+    ("nested.jsonl", '{"question": "a b", "context": [["Title", ["One.", "Two."]]]}\n',
+     r"nested\.jsonl, line 1: 'context' holds .* \(list\) where the id or the text of one gold passage was expected"),
+    ("half.qrels", "q0 0 d0 0.5\n", r"half\.qrels, line 1: grade '0\.5' is not a whole number; write 1 for"),
+    ("huge.qrels", "q0 0 d0 1\nq1 0 d1 99999999999999999\n", r"huge\.qrels, line 2: grade '9+' is too large"),
+    ("ids.qrels", "q0 0 1 17\nq1 0 1 46\n", r"no scale of relevance reaches 46: is the last column the grade"),
+    ("wide.qrels", "q0 0 d0 1\n".encode("utf-16-le"), r"UTF-16 text without a byte order mark; .*iconv -f UTF-16LE"),
+    ("empty.csv", "", r"empty\.csv: empty; a line is .*\(TREC\).*\(BEIR\), or a question with its gold"),
+    ("pairs.csv", "query_id,doc_id,relevance\nq0,d0,1\nq1,,1\n", r"pairs\.csv, line 3: no id in 'query_id' or 'doc_"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "says"), SHAPES, ids=[row[0] for row in SHAPES])
+def test_files_that_no_form_matches(goldset: Goldset, tmp_path: Path, name: str, content: str | bytes,
+                                    says: str) -> None:
+    spoil.write(name, content)(tmp_path)
+    done = goldset("audit", tmp_path / name)
+    assert done.code == 3
+    assert re.search(says, done.complaint), done.complaint

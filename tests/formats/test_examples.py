@@ -216,3 +216,14 @@ def test_the_audit_prints_what_it_took_for_what(goldset: Goldset, tmp_path: Path
     done = goldset("audit", path, "--corpus", corpus, "--json")
     assert f"read {path}: questions with gold, CSV without a header: question = 'column 1'" in done.err
     assert json.loads(done.out)["schema"] == "goldset.audit/1"
+
+
+@pytest.mark.parametrize("between", ["\n", " ", ": ", " - ", ". "])
+def test_a_gold_text_may_begin_with_the_title_of_its_passage(between: str) -> None:
+    # The title is longer than the text, so that text alone covers less than the 0.8 that a made-up text needs.
+    title = "Fares for travellers with dogs, cats and other small animals in baskets"
+    text = "They pay half a ticket at most."
+    locator = Locator({"d1": "Something else stands here altogether.", "d2": text}, {"d2": title})
+    assert locator.find(f"{title}{between}{text}").ids == ("d2",)
+    assert locator.find(text).ids == ("d2",)
+    assert locator.find(f"{title}{between}Nothing of the kind is known here to anybody.").ids == ()

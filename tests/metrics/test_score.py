@@ -227,7 +227,7 @@ def test_facets(make_set: Maker, make_run: RunMaker) -> None:
     ("lists", "message"),
     [({"q1": ["x1", "x2"]}, r"run 's': 0 of 2 chunk ids resolve; the first is 'x1', the set has ids like '007'"),
      ({"z1": ["007"]}, r"run 's': 0 of 1 question ids resolve; the first is 'z1'"),
-     ({"q1": ["7", "d1"]}, r"run 's': 0 of 2 chunk ids resolve, but 2 would if case, white space and leading zeros"),
+     ({"q1": ["7", "d1"]}, r"run 's': 0 of 2 chunk ids resolve, but 2 would if case, white space, leading zeros"),
      ({"Q1": ["007"]}, r"run 's': 0 of 1 question ids resolve, but 1 would")],
 )
 def test_ids_that_do_not_join_are_an_error(make_set: Maker, make_run: RunMaker, lists: dict[str, list[str]],

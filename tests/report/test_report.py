@@ -24,7 +24,8 @@ from goldset.report import (
     render_terminal,
 )
 from goldset.report.numbers import number
-from goldset.report.plots import Mark, interval_plot
+from goldset.report.plots import Mark, fitting, interval_plot
+from goldset.report.words import explained
 from goldset.schemas import from_rows, schema_of
 
 ROWS = [
@@ -88,7 +89,8 @@ class Page(HTMLParser):
 def test_headline_is_the_first_failure_of_a_property(findings: pa.Table) -> None:
     first = headline(findings)
     assert (first.verdict, first.evidence) == ("fail", ROWS[1]["message"])
-    assert first.reason == "Circularity (bm25): gold ends at a rank of this system: its results chose the gold"
+    assert first.reason == "Circularity (bm25): gold ends at a rank of this system: its results chose the gold, "\
+        "so its recall comes out too high"
     assert first.answer.startswith("No: ")
     assert first.step == ROWS[1]["remedy"]
 
@@ -123,9 +125,53 @@ def test_terminal_is_plain_and_says_everything_once(findings: pa.Table, measurem
     assert flat.count("next: quote recall at the served k") == 1
     assert "Circularity: fail" in lines
     assert "recall@5" in text
-    assert "none (not_sampled)" in text
-    assert "3 no_gold" in text
+    assert re.search(r"recall_micro@5 +none +none +40 +not sampled, 3 no gold", text)
 
+
+def test_a_terminal_of_eighty_columns_is_enough(findings: pa.Table, measurements: pa.Table) -> None:
+    name = "a-system-with-a-very-long-name-indeed/2026-11"
+    left = [{"reason": "no_gold", "count": 3}, {"reason": "not_in_set", "count": 261},
+            {"reason": "counted_more_gold_than_k", "count": 11}]
+    rows = [{**row, "system": name, "excluded": left} for row in measurements.to_pylist()]
+    text = render_terminal(findings, from_rows("measurements", rows))
+    assert max(map(len, text.split("\n"))) <= 80
+    flat = re.sub(r"\s+", " ", text)
+    assert f"{name} recall@5 0.350 0.280 to 0.420 40 3 no gold, 261 not in set, 11 more gold than k" in flat
+    # What a word of the four properties means stands below it; an integrity finding says it itself.
+    assert flat.count("means: ") == 3
+    assert "means: recall is quoted at a larger k than production serves" in flat
+
+
+def test_words_are_explained_where_they_occur_and_only_there(findings: pa.Table) -> None:
+    assert [name for name, _ in explained("AUC 0.93 of the gold, Bonferroni p 1.9e-05")] == [
+        "gold", "p", "Bonferroni", "AUC"]
+    assert explained("The marigolds run out of Auckland.") == [("run", dict(explained("run"))["run"])]
+    for shown in (render_terminal(findings), render_html("demo", findings)):
+        assert dict(explained("gold"))["gold"] in " ".join(shown.split())
+        assert dict(explained("kappa"))["kappa"] not in " ".join(shown.split())
+
+
+@pytest.mark.parametrize(("label", "lines"), [
+    ("bm25", "bm25"), ("a" * 50, f"{'a' * 22}\n{'a' * 22}\n{'a' * 6}"),
+    ("dense-minilm-l6-v2_multilingual.x at 20", "dense-minilm-l6-v2_\nmultilingual.x at 20")])
+def test_long_labels_are_broken_and_never_cut(label: str, lines: str) -> None:
+    assert fitting(label) == lines
+
+
+def test_the_copied_words_are_marked_in_a_long_gold(findings: pa.Table) -> None:
+    passage = "before " * 200 + "the quick brown fox jumps over it" + " after" * 200
+    start = passage.index("quick")
+    row = Worst("q1", "quick brown fox jumps over what", "d1", passage, "5 words in a row", (start, start + 26))
+    html = render_html("demo", findings, worst={"leakage": [row]})
+    assert "before the <mark>quick brown fox jumps over</mark> it after" in html
+    assert "… before" in html
+    assert html.count("before ") < 40
+
+
+def test_options_are_not_broken_over_lines(findings: pa.Table) -> None:
+    html = render_html("demo", findings)
+    assert "<code>--questions FILE</code>" in html
+    assert "<code>--corpus FILE</code>" in html
 
 def test_measurements_keep_unknown_apart_from_zero(measurements: pa.Table) -> None:
     line = next(line for line in render_measurements(measurements).split("\n") if "recall_micro" in line)
