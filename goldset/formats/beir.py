@@ -208,9 +208,9 @@ def read_corpus(path: Path) -> Corpus:
 def read_ids(path: Path) -> pa.Array:
     """corpus.jsonl -> the ids of its rows, in the order of the file."""
     blocks = list(id_blocks(path))
-    if plain := [block.column("passage_id") for block in blocks if block is not None]:
-        if len(plain) == len(blocks):
-            return pa.chunked_array([chunk for column in plain for chunk in column.chunks]).combine_chunks()
+    plain = [block.column("passage_id") for block in blocks if block is not None]
+    if plain and len(plain) == len(blocks):
+        return pa.chunked_array([chunk for column in plain for chunk in column.chunks]).combine_chunks()
     return pa.array([_identity(row, path, number) for number, row in json_lines(path)], pa.string())
 
 

@@ -73,7 +73,7 @@ def refuse_respelled(who: str, what: str, found: pa.Array, known: pa.Array) -> N
     """Raise DataError where fewer than half of the ids are known, and half or more would be in another spelling."""
     missing = _missing(found, known)
     joined = len(found) - len(missing)
-    rescued = _rescued(missing, known) if joined < JOIN_AT_LEAST * len(found) else 0
+    rescued = other_spelling(missing, known) if joined < JOIN_AT_LEAST * len(found) else 0
     if rescued and joined + rescued >= JOIN_AT_LEAST * len(found):
         raise DataError(f"{who}: {joined} of {len(found)} {what} ids resolve, but {joined + rescued} would if "
                         f"case, white space, leading zeros and a final '.0' were ignored; {_examples(missing, known)}. "
