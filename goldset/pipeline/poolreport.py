@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 
@@ -27,6 +28,29 @@ def pool_text(report: Mapping[str, Any]) -> str:
     if report["unlinked_chunks"]:
         lines.append(f"{report['unlinked_chunks']:,} returned ids are no chunk of the corpus and were left out")
     return "\n".join(lines)
+
+
+def pool_facts(pool: Mapping[str, Any], outside: str) -> dict[str, dict[str, Any]]:
+    """The same for a version's page, by group: sizes, who supplied what, what two systems share.
+
+    Args:
+        pool: the report.
+        outside: a sentence on what no system returned.
+    """
+    systems = list(pool["overlap"])
+    supplied = {f"passages by {part}": {name: f"{row['candidates']:,}, of which {row['unique']:,} of no other"
+                                        for name, row in pool[f"unique_by_{part}"].items()}
+                for part in ("system", "family")}
+    graded = {f"{system} (audit only)": f"{row['candidates']:,}, of which the pool holds {row['in_pool']:,}"
+              for system, row in pool["audit_only"].items()}
+    return {"pool": {"depth": pool["depth"], **{f"{name.replace('_', ' ')} a question":
+                                                round(pool[f"{name}_per_question"], 1)
+                                                for name in ("chunks", "chunk_words", "spans", "words")},
+                     "words in no passage, a question": round(pool["words_in_no_candidate_per_question"], 1),
+                     "outside it": outside},
+            **supplied, "passages by system": {**supplied["passages by system"], **graded},
+            "passages of two systems": {f"{one} and {other}": pool["overlap"][one][other]
+                                        for one, other in combinations(systems, 2)}}
 
 
 def _named(rows: Mapping[str, Any], part: str) -> list[tuple[str, Any]]:

@@ -105,8 +105,8 @@ def _notes(checked: Checked, strange: Sequence[str], details: Sequence[str | Non
         (checked.beyond_scope, f"{checked.beyond_scope} of {checked.results} results are beyond their question's "
                                "scope; they keep their ranks and never enter the pool"),
         (odd, f"{DISAGREE} ({odd} questions)"),
-        ((checked.longest or depth) < depth, f"no list has {depth} results, which is what is asked for: the longest has "
-                                             f"{checked.longest}"),
+        ((checked.longest or depth) < depth,
+         f"no list has {depth} results, which is what is asked for: the longest has {checked.longest}"),
     ]
     return tuple(note for applies, note in notes if applies)
 

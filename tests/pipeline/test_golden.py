@@ -197,4 +197,26 @@ def test_what_lies_outside_the_pool_is_published(harbour: Harbour) -> None:
     assert told["gold"] == harbour.published.manifest["counts"]["gold"]
     assert [edge["family"] for edge in told["edges"]] == ["browse", "lexical", "mixed"]
     assert harbour.published.summary()["outside_the_pool"] == told
-    assert "How many relevant passages lie outside the pool cannot be estimated" in harbour.published.head()
+    sentence = "How many relevant passages lie outside the pool cannot be estimated"
+    assert sentence in harbour.published.head()
+    assert sentence in (harbour.published.path / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_page_says_who_supplied_the_pool(harbour: Harbour) -> None:
+    """The facts are those of the manifest's pool; their counts are derived in tests/test_pool.py."""
+    from goldset.pipeline.poolreport import pool_facts
+
+    pool = harbour.published.manifest["pool"]
+    told = pool_facts({**pool, "audit_only": {"other": {"candidates": 1200, "in_pool": 7}}}, "About 3.")
+    page = (harbour.published.path / "report.html").read_text(encoding="utf-8")
+    for system, row in pool["unique_by_system"].items():
+        said = f"{row['candidates']}, of which {row['unique']} of no other"
+        assert told["passages by system"][system] == said
+        assert said in page
+    assert told["passages by system"]["other (audit only)"] == "1,200, of which the pool holds 7"
+    assert told["pool"]["outside it"] == "About 3."
+    shared = told["passages of two systems"]
+    systems = sorted(pool["overlap"])
+    assert len(shared) == len(systems) * (len(systems) - 1) / 2
+    assert shared[f"{systems[0]} and {systems[1]}"] == pool["overlap"][systems[0]][systems[1]]
+    assert f"{systems[0]} and {systems[1]}" in page
