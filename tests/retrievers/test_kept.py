@@ -20,6 +20,7 @@ import pytest
 from goldset.config import load_config
 from goldset.errors import DataError
 from goldset.pipeline import rebuild
+from goldset.pipeline.preflight import check_systems
 from goldset.retrievers.base import Answer
 from goldset.retrievers.kept import Kept
 from tests.pipeline.golden import jsonl
@@ -192,6 +193,12 @@ def test_the_parts_of_a_hybrid_are_asked_once(tmp_path: Path, service: Service) 
         mine = run.filter(pa.array([name == system for name in run.column("system").to_pylist()]))
         assert {tuple(found) for found in lists(mine).values()} == {("a0", "a1", "a2")}
     assert not (tmp_path / "work" / "unfinished").exists()
+    service.asked.clear()
+    tables = {name: artifacts.table(name) for name in ("documents", "chunks", "questions")}
+    web, own, both = check_systems(load_config(path), tables, questions=2)
+    assert {depth for _, depth in service.asked} == {12}  # what a rebuild will ask for
+    # Eight chunks are all there are.
+    assert (web.asked, web.short, web.longest, own.short, both.asked) == (2, 2, 8, 2, None)
 
 
 def test_a_killed_stage_asks_only_the_rest(tmp_path: Path, service: Service) -> None:
