@@ -195,10 +195,11 @@ def test_the_parts_of_a_hybrid_are_asked_once(tmp_path: Path, service: Service) 
     assert not (tmp_path / "work" / "unfinished").exists()
     service.asked.clear()
     tables = {name: artifacts.table(name) for name in ("documents", "chunks", "questions")}
-    web, own, both = check_systems(load_config(path), tables, questions=2)
+    checked = {one.system: one for one in check_systems(load_config(path), tables, questions=2)}
     assert {depth for _, depth in service.asked} == {12}  # what a rebuild will ask for
     # Eight chunks are all there are.
-    assert (web.asked, web.short, web.longest, own.short, both.asked) == (2, 2, 8, 2, None)
+    web = checked["web"]
+    assert (web.asked, web.short, web.longest, checked["own"].short, checked["both"].asked) == (2, 2, 8, 2, None)
 
 
 def test_a_killed_stage_asks_only_the_rest(tmp_path: Path, service: Service) -> None:
