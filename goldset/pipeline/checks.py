@@ -82,14 +82,13 @@ def facts(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Manifest of a version -> what the report shows of pool, judge, people and cost; nothing for foreign sets."""
     if "counts" not in manifest:
         return {}
-    from goldset.metrics import outside
     from goldset.pipeline.poolreport import pool_facts
 
     judge, reading = manifest["judge"], manifest["reading"]
     return {
         "The set": {**manifest["counts"], "content hash": manifest["content_hash"],
                     "review complete": "no" if manifest["partial"] else "yes"},
-        **pool_facts(manifest["pool"], outside.sentence(manifest["outside_the_pool"])),
+        **pool_facts(manifest["pool"], manifest.get("outside_the_pool")),
         "Judge": {"kind": judge["kind"], "family": judge["family"],
                   "independence": "; ".join(manifest["card"]["independence"]) or "of every system"},
         "People": {"profile": manifest["sampling"]["profile"], "waves": manifest["people"]["waves"],

@@ -199,7 +199,8 @@ def test_what_lies_outside_the_pool_is_published(harbour: Harbour) -> None:
     assert harbour.published.summary()["outside_the_pool"] == told
     sentence = "How many relevant passages lie outside the pool cannot be estimated"
     assert sentence in harbour.published.head()
-    assert sentence in (harbour.published.path / "report.html").read_text(encoding="utf-8")
+    page = (harbour.published.path / "report.html").read_text(encoding="utf-8")
+    assert "not known: no gold stands in the lower half of any list" in page
 
 
 def test_the_page_says_who_supplied_the_pool(harbour: Harbour) -> None:
@@ -207,14 +208,17 @@ def test_the_page_says_who_supplied_the_pool(harbour: Harbour) -> None:
     from goldset.pipeline.poolreport import pool_facts
 
     pool = harbour.published.manifest["pool"]
-    told = pool_facts({**pool, "audit_only": {"other": {"candidates": 1200, "in_pool": 7}}}, "About 3.")
+    edges = [{"family": "lexical", "estimate": 14.4, "near": 11, "near_caught": 8}, {"family": "b", "estimate": None}]
+    told = pool_facts({**pool, "audit_only": {"other": {"candidates": 1200, "in_pool": 7}}},
+                      {"at_least": 39.6, "gold": 1430, "edges": edges})
     page = (harbour.published.path / "report.html").read_text(encoding="utf-8")
     for system, row in pool["unique_by_system"].items():
         said = f"{row['candidates']}, of which {row['unique']} of no other"
         assert told["passages by system"][system] == said
         assert said in page
     assert told["passages by system"]["other (audit only)"] == "1,200, of which the pool holds 7"
-    assert told["pool"]["outside it"] == "About 3."
+    assert told["outside the pool"] == {"relevant passages": "at least about 40, beside 1,430 gold", "says lexical":
+                                        "14: others hold 8 of 11 gold near the end of its list"}
     shared = told["passages of two systems"]
     systems = sorted(pool["overlap"])
     assert len(shared) == len(systems) * (len(systems) - 1) / 2
