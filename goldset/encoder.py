@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -32,6 +33,7 @@ TOKENS = 32
 SHAPE_RULE = f"rows{ROWS}-tokens{TOKENS}"
 SAVED = 64 * ROWS  # texts that are stored together
 OVERLAP = 0.25  # share of a window that the next one repeats
+SPECIAL = 8  # tokens that a tokenizer may add around a text, and more
 MARGIN = 2  # tokens a window may grow by when it is tokenised on its own
 LIBRARIES = ("sentence-transformers", "torch", "transformers")
 
@@ -160,10 +162,26 @@ class Encoder:
 
     def cut(self, texts: Sequence[str], *, prompt: str = "") -> list[bool]:
         """Whether ``encode`` sees less than the whole text, one answer a text."""
-        # A token covers at least one byte: short texts need no tokenizer.
-        if all(len((prompt + text).encode("utf-8", "replace")) <= TOKENS for text in texts):
+        if all(self._surely_fits(prompt + text) for text in texts):
             return [False] * len(texts)
         return [length > self._window for length in self._lengths([prompt + _clean(text) for text in texts])]
+
+    def _surely_fits(self, text: str) -> bool:
+        """Whether a text is so short that neither model nor tokenizer is needed to tell.
+
+        A token covers at least one byte; in ASCII also after the tokenizer has normalised the text.
+        """
+        size = len(text.encode("utf-8", "replace"))
+        return size <= TOKENS or (text.isascii() and size + SPECIAL <= self._told_window)
+
+    @cached_property
+    def _told_window(self) -> int:
+        """Tokens that the model sees, as its files tell without being loaded; 0 where they do not."""
+        try:
+            told = json.loads((self.folder / "sentence_bert_config.json").read_text(encoding="utf-8"))["max_seq_length"]
+        except (OSError, ValueError, LookupError, TypeError):
+            return 0
+        return told if isinstance(told, int) else 0
 
     def _entries(
         self, kind: str, texts: Sequence[str], prompt: str, advance: Advance

@@ -21,7 +21,8 @@ def explain(path: Path, item: Any, root: type[BaseModel]) -> str:
     message = item["msg"].removeprefix("Value error, ")
     value = item.get("input")
     shown = f" is {value!r}" if isinstance(value, str | int | float | bool) else ""
-    return f"{path}: '{key or 'the file'}'{shown}: {message[:1].lower() + message[1:]}"
+    place = f"'{key}'{shown}: " if key else ""
+    return f"{path}: {place}{message[:1].lower() + message[1:]}"
 
 
 def _walk(loc: tuple[int | str, ...], root: type[BaseModel]) -> tuple[list[str], type[BaseModel] | None]:

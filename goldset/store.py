@@ -109,6 +109,8 @@ class Workspace:
             write_json(folder / "manifest.json", {**manifest, "stage": stage, "key": key,
                                                   "rows": {name: len(table) for name, table in tables.items()}})
         shutil.rmtree(self.unfinished(stage, ""), ignore_errors=True)
+        with contextlib.suppress(OSError):
+            (self.root / "unfinished").rmdir()  # unless another stage has something there
         return ArtifactRef(stage, key, target)
 
 

@@ -128,6 +128,11 @@ def test_what_is_cached_needs_no_model(tmp_path: Path, monkeypatch: pytest.Monke
     again = load_encoder(PACKAGE, dtype="float32", cache=tmp_path)
     assert again.encode(texts).tobytes() == whole.tobytes()
     assert again.encode_passages(texts).vectors.tobytes() == passages.vectors.tobytes()
+    # 248 letters, at most eight tokens put around them, and a window of 256: never cut. One more has to be counted.
+    assert again.cut(["x" * 248, "é" * 16]) == [False, False]
+    for longer in ("x" * 249, "é" * 17):
+        with pytest.raises(AssertionError, match="the model was loaded"):
+            again.cut(["short", longer])
     with pytest.raises(AssertionError, match="the model was loaded"):
         again.encode(["another text"])
     identity = json.loads((again.store.path.parent / "identity.json").read_text(encoding="utf-8"))

@@ -85,14 +85,14 @@ def facts(manifest: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Manifest of a version -> what the report shows of pool, judge, people and cost; nothing for foreign sets."""
     if "counts" not in manifest:
         return {}
-    pool, judge, reading = manifest["pool"], manifest["judge"], manifest["reading"]
+    from goldset.pipeline.poolreport import pool_facts
+
+    judge, reading = manifest["judge"], manifest["reading"]
     again = "; ".join(reread_lines(manifest.get("carried")))
     return {
         "The set": {**manifest["counts"], "content hash": manifest["content_hash"],
                     "review complete": "no" if manifest["partial"] else "yes"},
-        "Pool": {"depth": pool["depth"],
-                 **{f"{name.replace('_', ' ')} a question": round(pool[f"{name}_per_question"], 1)
-                    for name in ("chunks", "chunk_words", "spans", "words")}},
+        **pool_facts(manifest["pool"], manifest.get("outside_the_pool")),
         "Judge": {"kind": judge["kind"], "family": judge["family"],
                   "independence": "; ".join(manifest["card"]["independence"]) or "of every system"},
         "People": {"profile": manifest["sampling"]["profile"], "waves": manifest["people"]["waves"],

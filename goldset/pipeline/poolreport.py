@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 
@@ -27,6 +28,39 @@ def pool_text(report: Mapping[str, Any]) -> str:
     if report["unlinked_chunks"]:
         lines.append(f"{report['unlinked_chunks']:,} returned ids are no chunk of the corpus and were left out")
     return "\n".join(lines)
+
+
+def pool_facts(pool: Mapping[str, Any], outside: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
+    """The same for a version's page, by group: sizes, who supplied what, what two systems share, what lies outside.
+
+    Args:
+        pool: the report.
+        outside: the manifest's key ``outside_the_pool``; a version of before it was kept has none.
+    """
+    systems = list(pool["overlap"])
+    supplied = {f"passages by {part}": {name: f"{row['candidates']:,}, of which {row['unique']:,} of no other"
+                                        for name, row in pool[f"unique_by_{part}"].items()}
+                for part in ("system", "family")}
+    graded = {f"{system} (audit only)": f"{row['candidates']:,}, of which the pool holds {row['in_pool']:,}"
+              for system, row in pool["audit_only"].items()}
+    return {"pool": {"depth": pool["depth"], **{f"{name.replace('_', ' ')} a question":
+                                                round(pool[f"{name}_per_question"], 1)
+                                                for name in ("chunks", "chunk_words", "spans", "words")},
+                     "words left out": round(pool["words_in_no_candidate_per_question"], 1)},
+            "outside the pool": {} if outside is None else _outside(outside),
+            **supplied, "passages by system": {**supplied["passages by system"], **graded},
+            "passages of two systems": {f"{one} and {other}": pool["overlap"][one][other]
+                                        for one, other in combinations(systems, 2)}}
+
+
+def _outside(told: Mapping[str, Any]) -> dict[str, str]:
+    from goldset.metrics.outside import NOT_KNOWN
+
+    edges = {f"says {edge['family']}": f"{edge['estimate']:,.0f}: others hold {edge['near_caught']} of {edge['near']} "
+                                       "gold near the end of its list"
+             for edge in told["edges"] if edge["estimate"] is not None}
+    return {"relevant passages": "not known: " + NOT_KNOWN[told["reason"]] if told["at_least"] is None else
+            f"at least about {told['at_least']:,.0f}, beside {told['gold']:,} gold", **edges}
 
 
 def _named(rows: Mapping[str, Any], part: str) -> list[tuple[str, Any]]:

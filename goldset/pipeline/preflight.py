@@ -126,7 +126,7 @@ def send_ahead(config: Config, retrievers: Mapping[str, Retriever], tables: Mapp
 
 
 def check_systems(config: Config, tables: Mapping[str, pa.Table], *, questions: int) -> list[Checked]:
-    """Every system of the configuration -> Checked, in the order of the file.
+    """Every system of the configuration -> Checked, in the order of the file; asked as deep as a rebuild asks.
 
     Services and functions get so many questions, run files all of them; of a dense system only the model is loaded;
     bm25 and hybrid need nothing from outside. Of an old labelled set it is said how much of it is found.
@@ -145,7 +145,7 @@ def check_systems(config: Config, tables: Mapping[str, pa.Table], *, questions: 
                 if not isinstance(system, DenseSystem):
                     count = len(tables["questions"]) if isinstance(system, RunSystem) else questions
                     checked = check_system(name, config, built[name], few(tables["questions"], count), known,
-                                           depth=config.pool.depth)
+                                           depth=deepest(name, config))
         except GoldsetError as error:
             checked = replace(checked, problem=str(error), exit_code=int(error.exit_code))
         found.append(checked)

@@ -128,6 +128,9 @@ def unanswered(status: pa.Table) -> list[str]:
     return told
 
 
+CUT = "the query exceeds the encoder's window and was cut"
+"""In the detail of a question of which the encoder saw the beginning only."""
+
 REPEATS = "stands twice in the list"
 """In the detail of a question whose list repeats a chunk."""
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 from goldset.encoder import BadVector, PassageVectors
 from goldset.errors import DataError, MissingExtra
 from goldset.progress import Advance, progress
-from goldset.retrievers.base import Answer, tabulate
+from goldset.retrievers.base import CUT, Answer, tabulate
 from goldset.retrievers.nearest import Kind, Searches, Shard, searcher, shared
 from goldset.retrievers.scope import Scopes
 from goldset.shards import SHARD, Found, merge_found, shard_slices
@@ -111,8 +111,8 @@ class DenseRetriever:
             found = self._nearest(vectors, scopes, depth)
             names = self._chunks.column("chunk_id")
             for number, (rows, scores) in enumerate(found):
-                detail = "the query exceeds the encoder's window and was cut" if cut[number] else None
-                answers[number] = Answer(names.take(pa.array(rows)).to_pylist(), scores.tolist(), detail=detail)
+                answers[number] = Answer(names.take(pa.array(rows)).to_pylist(), scores.tolist(),
+                                         detail=CUT if cut[number] else None)
             if self._kind is not None:
                 self._measure(vectors, scopes, questions.column("u").to_pylist(), depth, found)
         return tabulate(self.name, self.family, ids, answers)

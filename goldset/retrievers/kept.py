@@ -117,8 +117,17 @@ def question_keys(queries: Sequence[str], scopes: Sequence[str]) -> list[str]:
 
 
 def _same(before: _Held, now: _Held) -> bool:
+    """Whether two lists are one as far as both go; results of equal scores may change places."""
     depth = min(before.depth, now.depth)
-    return set(before.answer.chunk_ids[:depth]) == set(now.answer.chunk_ids[:depth])
+    one, other = (list(zip(held.answer.chunk_ids[:depth], held.answer.scores[:depth], strict=True))
+                  for held in (before, now))
+    if any(score is None for _, score in (*one, *other)):
+        return one == other
+    return one == other or sorted(one, key=_by_score) == sorted(other, key=_by_score)
+
+
+def _by_score(result: tuple[str, float | None]) -> tuple[float, str]:
+    return -(result[1] or 0.0), result[0]
 
 
 def _read(path: Path) -> dict[str, _Held]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -15,7 +16,7 @@ from goldset.config import QdrantSystem
 from goldset.errors import ConfigError, DataError, ExternalError, MissingExtra, nearest
 from goldset.formats.lines import field, opaque_id
 from goldset.retrievers.asking import AgainError, Manners, ask_all, asked_pause
-from goldset.retrievers.base import REPEATS, Answer, repeated, tabulate
+from goldset.retrievers.base import CUT, REPEATS, Answer, repeated, tabulate
 from goldset.retrievers.kept import Kept, question_keys
 from goldset.retrievers.scope import KnownChunks
 
@@ -33,6 +34,10 @@ class EncodesQuestions(Protocol):
 
     def encode(self, texts: Sequence[str], *, prompt: str = "", quiet: bool = False) -> Vectors:
         """Texts -> unit vectors."""
+        ...
+
+    def cut(self, texts: Sequence[str], *, prompt: str = "") -> list[bool]:
+        """Whether ``encode`` sees less than the whole text."""
         ...
 
 
@@ -93,6 +98,7 @@ class QdrantRetriever:
         try:
             sign = self._checked(client)
             vectors = self._encoder.encode(queries, prompt=self._system.query_prompt, quiet=self._quiet)
+            cut = self._encoder.cut(queries, prompt=self._system.query_prompt)
             answers = ask_all(
                 self.name,
                 list(zip(vectors, scopes, strict=True)),
@@ -108,6 +114,8 @@ class QdrantRetriever:
             if self._given is None:
                 client.close()
         self.seconds = [answer.seconds for answer in answers]
+        answers = [replace(answer, detail=CUT) if beyond and answer.detail is None else answer
+                   for answer, beyond in zip(answers, cut, strict=True)]
         return tabulate(self.name, self.family, ids, self.kept.checked(answers, self._known, scopes))
 
     def _client(self) -> QdrantClient:

@@ -52,7 +52,7 @@ def main() -> int:
     slow = statistics.quantiles(spent, n=20)[-1]
     return finish([
         Row.of_times(work, "milliseconds", {"goldset": spent}, wanted=AtMost(50)),
-        Row(work, "milliseconds, 95th percentile", slow),
+        Row(work, "milliseconds, 95th percentile", slow, measured={"goldset": spent}),
     ], options)
 
 

@@ -197,4 +197,30 @@ def test_what_lies_outside_the_pool_is_published(harbour: Harbour) -> None:
     assert told["gold"] == harbour.published.manifest["counts"]["gold"]
     assert [edge["family"] for edge in told["edges"]] == ["browse", "lexical", "mixed"]
     assert harbour.published.summary()["outside_the_pool"] == told
-    assert "How many relevant passages lie outside the pool cannot be estimated" in harbour.published.head()
+    sentence = "How many relevant passages lie outside the pool cannot be estimated"
+    assert sentence in harbour.published.head()
+    page = (harbour.published.path / "report.html").read_text(encoding="utf-8")
+    assert "not known: no gold stands in the lower half of any list" in page
+
+
+def test_the_page_says_who_supplied_the_pool(harbour: Harbour) -> None:
+    """The facts are those of the manifest's pool; their counts are derived in tests/test_pool.py."""
+    from goldset.pipeline.poolreport import pool_facts
+
+    pool = harbour.published.manifest["pool"]
+    edges = [{"family": "lexical", "estimate": 14.4, "near": 11, "near_caught": 8}, {"family": "b", "estimate": None}]
+    told = pool_facts({**pool, "audit_only": {"other": {"candidates": 1200, "in_pool": 7}}},
+                      {"at_least": 39.6, "gold": 1430, "edges": edges})
+    page = (harbour.published.path / "report.html").read_text(encoding="utf-8")
+    for system, row in pool["unique_by_system"].items():
+        said = f"{row['candidates']}, of which {row['unique']} of no other"
+        assert told["passages by system"][system] == said
+        assert said in page
+    assert told["passages by system"]["other (audit only)"] == "1,200, of which the pool holds 7"
+    assert told["outside the pool"] == {"relevant passages": "at least about 40, beside 1,430 gold", "says lexical":
+                                        "14: others hold 8 of 11 gold near the end of its list"}
+    shared = told["passages of two systems"]
+    systems = sorted(pool["overlap"])
+    assert len(shared) == len(systems) * (len(systems) - 1) / 2
+    assert shared[f"{systems[0]} and {systems[1]}"] == pool["overlap"][systems[0]][systems[1]]
+    assert f"{systems[0]} and {systems[1]}" in page

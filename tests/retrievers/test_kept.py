@@ -20,6 +20,7 @@ import pytest
 from goldset.config import load_config
 from goldset.errors import DataError
 from goldset.pipeline import rebuild
+from goldset.pipeline.preflight import check_systems
 from goldset.retrievers.base import Answer
 from goldset.retrievers.kept import Kept
 from tests.pipeline.golden import jsonl
@@ -82,6 +83,26 @@ def test_a_service_that_answers_otherwise_is_asked_everything_anew(
     third = Kept("s", path)
     third.add("q1", 4, _answer("b"))
     assert third.get("q2", 4) is None  # the old answer is gone from the file too
+
+
+@pytest.mark.parametrize(("first", "second", "same"), [
+    ([("a", 2.0), ("b", 1.0)], [("a", 2.0), ("b", 1.0)], True),
+    ([("a", 1.0), ("b", 1.0)], [("b", 1.0), ("a", 1.0)], True),
+    ([("a", 2.0), ("b", 1.0)], [("b", 2.0), ("a", 1.0)], False),
+    ([("a", None), ("b", None)], [("b", None), ("a", None)], False),
+    ([("a", 2.0), ("b", 1.0)], [("a", 2.0)], False),
+    ([], [], True),
+])
+def test_when_two_lists_are_the_same(
+    tmp_path: Path, first: list[tuple[str, float | None]], second: list[tuple[str, float | None]], same: bool
+) -> None:
+    path = tmp_path / "s.jsonl"
+    before, now = (Answer([chunk for chunk, _ in one], [score for _, score in one]) for one in (first, second))
+    for key in ("q1", "q2"):
+        Kept("s", path).add(key, 4, before)
+    kept = Kept("s", path)
+    kept.add("q1", 4, now)
+    assert (kept.get("q2", 4) is not None) == same
 
 
 def test_answers_over_another_corpus_are_not_kept(tmp_path: Path) -> None:
@@ -171,7 +192,14 @@ def test_the_parts_of_a_hybrid_are_asked_once(tmp_path: Path, service: Service) 
     for system in ("web", "own", "both"):
         mine = run.filter(pa.array([name == system for name in run.column("system").to_pylist()]))
         assert {tuple(found) for found in lists(mine).values()} == {("a0", "a1", "a2")}
-    assert not (tmp_path / "work" / "unfinished" / "retrieve").exists()
+    assert not (tmp_path / "work" / "unfinished").exists()
+    service.asked.clear()
+    tables = {name: artifacts.table(name) for name in ("documents", "chunks", "questions")}
+    checked = {one.system: one for one in check_systems(load_config(path), tables, questions=2)}
+    assert {depth for _, depth in service.asked} == {12}  # what a rebuild will ask for
+    # Eight chunks are all there are.
+    web = checked["web"]
+    assert (web.asked, web.short, web.longest, checked["own"].short, checked["both"].asked) == (2, 2, 8, 2, None)
 
 
 def test_a_killed_stage_asks_only_the_rest(tmp_path: Path, service: Service) -> None:

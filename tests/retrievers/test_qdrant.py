@@ -42,6 +42,9 @@ class East:
     def encode(self, texts: Any, *, prompt: str = "", quiet: bool = False) -> np.ndarray[Any, Any]:
         return np.array([[1.0, 0.0]] * len(texts), np.float32)
 
+    def cut(self, texts: Any, *, prompt: str = "") -> list[bool]:
+        return [len(text) > 40 for text in texts]
+
 
 def fill(client: QdrantClient, *, distance: models.Distance = models.Distance.COSINE, name: str | None = None,
          collection: str = "docs") -> QdrantClient:
@@ -70,6 +73,11 @@ def test_the_nearest_come_first_by_the_payloads_id() -> None:
     assert run.column("score").to_pylist()[:3] == pytest.approx([1.0, 0.8, 0.6])
     assert set(run.column("family").to_pylist()) == {"minilm"}
     assert states(status) == {"q1": ("ok", None), "q2": ("ok", None)}
+
+
+def test_a_question_beyond_the_encoders_window_is_said() -> None:
+    _, status = system(fill(QdrantClient(":memory:"))).search(questions_table("one", "two " * 11), 3)
+    assert states(status) == {"q1": ("ok", None), "q2": ("ok", "the query exceeds the encoder's window and was cut")}
 
 
 def test_a_distance_is_turned_round() -> None:
