@@ -31,13 +31,13 @@ fields_option = click.option("--fields", metavar="OURS=THEIRS,…", help="Fields
                              "id=_id,doc_id=metadata.document; ours: id, doc_id, text, title, start, end, metadata.")
 
 
-def named_fields(text: str | None) -> dict[str, str]:
+def named_fields(text: str | None, option: str = "--fields") -> dict[str, str]:
     """``id=_id,text=body`` -> names by ours."""
     found: dict[str, str] = {}
     for part in text.split(",") if text else []:
         ours, equals, theirs = part.strip().partition("=")
         if not (ours and equals and theirs):
-            raise UsageError(f"--fields {part}: write it as OURS=THEIRS, e.g. --fields id=_id,doc_id=metadata.document")
+            raise UsageError(f"{option} {part}: write it as OURS=THEIRS, e.g. {option} id=_id,text=body")
         found[ours] = theirs
     return found
 

@@ -35,10 +35,19 @@ def chunk_source(manifest: Mapping[str, Any], path: Path, fields: Mapping[str, s
     return ChunkSource.model_validate({**(fields or section), "path": str(path)})
 
 
-def document_source(manifest: Mapping[str, Any], path: Path) -> DocumentSource:
-    """Names of the fields: those of the version's own documents where it had them, else the defaults."""
+def document_source(manifest: Mapping[str, Any], path: Path, fields: Mapping[str, str] | None = None) -> DocumentSource:
+    """Names of the fields: as given, else those of the version's own documents where it had them, or the defaults.
+
+    Raises:
+        UsageError: ``fields`` names something that a document does not have.
+    """
     section = (manifest.get("config", {}).get("corpus") or {}).get("documents") or {}
-    return DocumentSource.model_validate({**section, "path": str(path)})
+    known = [name for name in DocumentSource.model_fields if name not in ("path", "markup")]
+    for name in fields or {}:
+        if name not in known:
+            raise UsageError(f"--document-fields {name}=…: a document has no '{name}'; {nearest(name, known)}")
+    named = {**fields, "markup": section.get("markup", "text")} if fields else section
+    return DocumentSource.model_validate({**named, "path": str(path)})
 
 
 def read_chunking(labelled: LabelledSet, path: Path, fields: Mapping[str, str] | None = None) -> pa.Table:
