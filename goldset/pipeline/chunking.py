@@ -132,7 +132,7 @@ def explain_file(file: Path, doc_id: str | None, chunks: Path | None, chunker: C
     names = documents.column("doc_id").to_pylist()
     name = names[0] if doc_id is None else doc_id
     if name not in names:
-        raise DataError(f"--doc {name}: {file} has no such document; {nearest(name, names)}")
+        raise DataError(f"--doc {name}: {file} has no such document with text in it; {nearest(name, names)}")
     document = documents.filter(pc.equal(documents.column("doc_id"), name))
     if chunks is None:
         config = CorpusConfig(documents=source, chunks=None, chunker=chunker)
