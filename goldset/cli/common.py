@@ -32,15 +32,20 @@ fields_option = click.option("--fields", metavar="OURS=THEIRS,…", help="Fields
                              "id=_id,doc_id=metadata.document; ours: id, doc_id, text, title, start, end, metadata.")
 
 
-def named_fields(text: str | None, *, chunks: object) -> dict[str, str]:
-    """``id=_id,text=body`` -> names by ours, of the chunk file that ``chunks`` names."""
+def chunk_fields(text: str | None, *, chunks: object) -> dict[str, str]:
+    """What ``--fields`` says -> names by ours, of the chunk file that ``chunks`` names."""
     if text and not chunks:
-        raise UsageError(f"--fields {text}: names the fields of a chunk file; give it with --chunks")
+        raise UsageError(f"--fields {text}: names the fields of a chunk file; give it with --chunks FILE")
+    return named_fields(text, "--fields")
+
+
+def named_fields(text: str | None, option: str) -> dict[str, str]:
+    """``id=_id,text=body`` -> names by ours."""
     found: dict[str, str] = {}
     for part in text.split(",") if text else []:
         ours, equals, theirs = part.strip().partition("=")
         if not (ours and equals and theirs):
-            raise UsageError(f"--fields {part}: write it as OURS=THEIRS, e.g. --fields id=_id,doc_id=metadata.document")
+            raise UsageError(f"{option} {part}: write it as OURS=THEIRS, e.g. {option} id=_id,text=body")
         found[ours] = theirs
     return found
 

@@ -10,10 +10,10 @@ import click
 from goldset.cli.common import (
     ODD,
     PATH,
+    chunk_fields,
     fields_option,
     json_option,
     large_files,
-    named_fields,
     named_files,
     open_runs,
     open_set,
@@ -46,7 +46,7 @@ def command(labelled: Path | None, qrels: Path | None, questions: Path | None, c
     from goldset.pipeline.scores import compare_any
     from goldset.pipeline.versions import compare_versions_any
 
-    names = named_fields(fields, chunks=chunks)
+    names = chunk_fields(fields, chunks=chunks)
     if len(runs) != 2 and not (earlier and len(runs) == 1):
         raise UsageError(f"name two runs, --run A=FILE --run B=FILE; {len(runs)} given")
     if not (chunks or earlier) and (large := large_files(labelled, qrels, questions, corpus, runs)) is not None:

@@ -11,10 +11,10 @@ import click
 from goldset.cli.common import (
     ODD,
     PATH,
+    chunk_fields,
     fields_option,
     json_option,
     large_files,
-    named_fields,
     numbers,
     open_runs,
     open_set,
@@ -74,7 +74,7 @@ def command(labelled: Path | None, qrels: Path | None, questions: Path | None, c
         return 0
     if config_path is not None and not queue:
         raise UsageError("-c names the configuration for --queue: give both, or neither")
-    names = named_fields(fields, chunks=chunks)
+    names = chunk_fields(fields, chunks=chunks)
     spare_pandas(labelled)
     ks, slices = numbers(cutoffs, "--k"), tuple(dict.fromkeys(slices))
     if plot is not None:

@@ -94,7 +94,7 @@ def carried_lines(progress: dict[str, Any]) -> list[str]:
     lines += [f"  {line}" for line in reread_lines(progress["reread"])]
     if divided:
         lines.append(f"  {divided['answered'] + divided['open']} items ask again where new spans divide the evidence "
-                     "of an earlier yes")
+                     "of an earlier yes, or its text has changed")
     if progress["lost"]:
         lines.append(f"  {progress['lost']} earlier yes stand in text that the corpus no longer has; 'goldset "
                      "reanchor' says where it went")

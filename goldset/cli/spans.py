@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from goldset.cli.common import PATH, fields_option, json_option, named_fields, result, result_json
+from goldset.cli.common import PATH, chunk_fields, fields_option, json_option, result, result_json
 from goldset.errors import UsageError
 
 _WIDTH, _QUOTE = 40, 56
@@ -32,7 +32,7 @@ def command(file: Path, doc_id: str | None, chunks: Path | None, words: int, ste
 
     if chunks is not None and (step or sentences or tokens or tokenizer):
         raise UsageError("--chunks brings chunks that are cut already; leave out --step, --sentences and --tokens")
-    names = named_fields(fields, chunks=chunks)
+    names = chunk_fields(fields, chunks=chunks)
     if (tokens is None) != (tokenizer is None) or (tokens and sentences):
         raise UsageError("--tokens N and --tokenizer MODEL go together, and without --sentences")
     chunker = ChunkerConfig.model_validate(

@@ -28,7 +28,7 @@ def carry_decisions(*, pairs: pa.Table, spans: pa.Table, decisions: pa.Table, ea
        of them: no. A sentence that two refused spans share was never read whole, so it is asked.
 
     Text counts wherever it stands: evidence and refusals are followed into twins of the earlier and of the asked span.
-    Spans of different versions of a document are never compared; re-anchor the earlier set first.
+    Spans of different versions of a document are never compared: follow_edits leads a yes to its new place first.
 
     Args:
         pairs: question_id and span_id of what would be asked (candidates, or any table with both).

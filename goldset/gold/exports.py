@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,7 +63,8 @@ def project(*, gold: pa.Table, corpus: Corpus, chunks: pa.Table | None = None) -
     chosen: dict[tuple[str, str], float] = {}
     for number, (question, _, chunk_id, _, weight) in enumerate(pairs):
         if str(number) in alone:
-            chosen[question, chunk_id] = max(weight, chosen.get((question, chunk_id), 0.0))
+            # What one certain gold makes relevant is certain, whatever else it holds.
+            chosen[question, chunk_id] = min(weight, chosen.get((question, chunk_id), weight))
     covered = {(question, span) for number, (question, span, *_) in enumerate(pairs) if str(number) in alone}
     held = _Evidence(gold, spans, corpus.chunks if own else chunks)
     for question, span, chunk_id, share, _ in pairs:
@@ -73,7 +74,8 @@ def project(*, gold: pa.Table, corpus: Corpus, chunks: pa.Table | None = None) -
     for row in gold.to_pylist():
         key = (row["question_id"], row["span_id"])
         if key in best:
-            chosen.setdefault((key[0], best[key][2]), row["weight"])
+            pair = (key[0], best[key][2])
+            chosen[pair] = min(row["weight"], chosen.get(pair, row["weight"]))
     return Projection(sorted((question, chunk, weight) for (question, chunk), weight in chosen.items()), len(covered),
                       len(best), len(gold) - len(covered) - len(best))
 
@@ -139,7 +141,8 @@ def _overlapping(gold: pa.Table, spans: pa.Table, chunks: pa.Table) -> dict[str,
 
 
 def export_set(labelled: LabelledSet, folder: Path, *, chunks: pa.Table | None = None,
-               chunking: str = "the version's own chunks", formats: Sequence[str] = ()) -> dict[str, Any]:
+               chunking: str = "the version's own chunks", formats: Sequence[str] = (),
+               reconciled: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Write the files of each format, weights.tsv and export.json into ``folder`` -> what export.json says.
 
     Args:
@@ -148,6 +151,7 @@ def export_set(labelled: LabelledSet, folder: Path, *, chunks: pa.Table | None =
         chunks: another chunking of the version's documents; default: its own.
         chunking: what the chunks are called in export.json.
         formats: names in ``goldset.formats.writers.WRITERS``; none: qrels and beir.
+        reconciled: system -> from plain recall to ours, for export.json.
     """
     corpus = labelled.corpus
     assert corpus is not None, "a published version carries its corpus"
@@ -167,7 +171,8 @@ def export_set(labelled: LabelledSet, folder: Path, *, chunks: pa.Table | None =
                "chunking": {"name": chunking, "chunks": len(indexed), "sha": canonical_hash(indexed, "chunks")},
                "pairs": len(rows), "from_rejection_sample": sampled, "gold": len(labelled.gold),
                "gold_in_one_chunk": projected.alone, "gold_in_several_chunks": projected.together,
-               "gold_in_no_chunk": projected.nowhere, "reconcile": _reconcile(labelled, projected, sampled)}
+               "gold_in_no_chunk": projected.nowhere, "reconcile": _reconcile(labelled, projected, sampled),
+               **({"reconciled": dict(reconciled)} if reconciled else {})}
     write_text(folder / "export.json", json.dumps(sidecar, indent=1, sort_keys=True, ensure_ascii=False) + "\n")
     return sidecar
 
@@ -178,5 +183,6 @@ def _reconcile(labelled: LabelledSet, projected: Projection, sampled: int) -> st
             f"averages over distinct questions; ours counts {gold} gold spans by evidence and questions by their "
             f"draws; {projected.alone} of them lie whole in a chunk, {projected.together} are delivered by several "
             f"chunks together and stand under the one that holds most, {projected.nowhere} are in no chunk; {sampled} "
-            "pairs come from a sample and stand for more than one (weights.tsv)")
+            "pairs come from a sample and stand for more than one (weights.tsv): recall leaves them out, recall_micro "
+            "weighs them; 'goldset export --run NAME=FILE --k N' takes each of these steps with numbers")
 

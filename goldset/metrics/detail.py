@@ -12,8 +12,16 @@ from goldset.metrics.questions import Questions
 from goldset.metrics.results import NEVER, Results
 
 
-def per_question(labelled: LabelledSet, run: pa.Table, k: int, *, name: str = "run") -> pa.Table:
+def per_question(labelled: LabelledSet, run: pa.Table, k: int, *, name: str = "run",
+                 chunks: pa.Table | None = None) -> pa.Table:
     """Labelled set, run of one system, k -> one row a question, in the order of the set.
+
+    Args:
+        labelled: any set.
+        run: table ``run`` of one system.
+        k: cutoff.
+        name: of the system, for messages.
+        chunks: what the run's chunk ids mean, where it is another chunking than the set's own.
 
     Returns:
         question_id, gold (confirmed), delivered (of them, in the first k), recall, mrr and ndcg (each null where the
@@ -27,7 +35,7 @@ def per_question(labelled: LabelledSet, run: pa.Table, k: int, *, name: str = "r
     if k < 1:
         raise UsageError(f"k = {k}: a cutoff is 1 or more")
     questions = Questions.of(labelled)
-    whole = Results.of(name, questions, run)
+    whole = Results.of(name, questions, run, chunks=chunks)
     cut = Cut(whole.down_to(k), k)
     gold, first = questions.gold, cut.first_rank
     hidden = (gold == 0) | cut.unknown

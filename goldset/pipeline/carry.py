@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from goldset.config import Config
-from goldset.gold import carry_decisions, evidence_spans
+from goldset.gold import carry_decisions, evidence_spans, follow_edits
 from goldset.pipeline.runner import Artifacts
 from goldset.schemas import CHECK, HOLE
 from goldset.stats.sampling import pairs_of
@@ -39,8 +39,9 @@ def carry(config: Config, artifacts: Artifacts, store: ReviewStore) -> Carried:
     """Answer what earlier rebuilds in this review database know, newest first; harmless if repeated.
 
     For each earlier rebuild: the same question and span text, layer by layer (review.carry); then, where it cut the
-    corpus otherwise and its spans still lie in the workspace, the rules of gold.carry. A yes whose evidence the new
-    spans divide is asked again, also where no system returned its parts. Holes that were filled for an earlier rebuild
+    corpus otherwise and its spans still lie in the workspace, the rules of gold.carry. Where documents changed, a yes
+    follows its text to the new place (gold.follow). A yes whose evidence the new spans divide, or whose text was
+    altered, is asked again, also where no system returned its parts. Holes that were filled for an earlier rebuild
     come along as items of this one, where question and text are the same: they were read with certainty, and stay so.
     So do carried answers that were read again: nobody reads them a third time.
     At last come this rebuild's own answers: what people have read for another reason is not read twice.
@@ -167,6 +168,17 @@ class _Earlier:
         labels = labels.filter(pc.is_in(labels.column("question_id"), value_set=pa.array(sorted(asked), pa.string())))
         layers = layer_decisions(queue=queue, labels=labels, spans=earlier_spans, rubric_major=self.rubric_major)
         stands = evidence_spans(spans=self.spans, decisions=layers["final"], earlier_spans=earlier_spans)
+        gone = [pair for pair, spans in stands.items() if not spans]
+        altered: dict[Pair, list[str]] = {}
+        if gone:
+            documents = self.artifacts.table("documents")
+            found = {layer: follow_edits(decisions=table, spans=earlier_spans, documents=documents, pairs=gone,
+                                         name=f"moved {layer}") for layer, table in layers.items()}
+            layers = {layer: followed.decisions for layer, followed in found.items()}
+            earlier_spans = pa.concat_tables([earlier_spans, *(followed.spans for followed in found.values())])
+            stands = evidence_spans(spans=self.spans, decisions=layers["final"], earlier_spans=earlier_spans)
+            changed = evidence_spans(spans=self.spans, decisions=found["final"].changed, earlier_spans=earlier_spans)
+            altered = {found["final"].origin[pair]: spans for pair, spans in changed.items()}
         near = {(question, span) for (question, _), spans in stands.items() for span in spans}
         rules = _Rules(self.spans, earlier_spans, layers, labels, queue)
         final = rules.answers("final", sorted({*self.pooled, *near}))
@@ -182,9 +194,11 @@ class _Earlier:
         yes = {pair for pair, decision in final.items() if decision["relevant"]}
         divided = {(pair[0], span) for pair, spans in stands.items()
                    if not any((pair[0], span) in yes for span in spans) for span in spans}
+        divided |= {(pair[0], span) for pair, spans in altered.items() for span in spans}
         again = divided_rows(divided - taken, queue=here, seed=self.config.project.seed)
         self.store.append_queue(again)
-        return Carried(len(rows) + len(extra), len(again), [pair for pair, spans in stands.items() if not spans])
+        lost = [pair for pair, spans in stands.items() if not spans and not altered.get(pair)]
+        return Carried(len(rows) + len(extra), len(again), lost)
 
 
 class _Rules:

@@ -35,10 +35,19 @@ def chunk_source(manifest: Mapping[str, Any], path: Path, fields: Mapping[str, s
     return ChunkSource.model_validate({**(fields or section), "path": str(path)})
 
 
-def document_source(manifest: Mapping[str, Any], path: Path) -> DocumentSource:
-    """Names of the fields: those of the version's own documents where it had them, else the defaults."""
+def document_source(manifest: Mapping[str, Any], path: Path, fields: Mapping[str, str] | None = None) -> DocumentSource:
+    """Names of the fields: as given, else those of the version's own documents where it had them, or the defaults.
+
+    Raises:
+        UsageError: ``fields`` names something that a document does not have.
+    """
     section = (manifest.get("config", {}).get("corpus") or {}).get("documents") or {}
-    return DocumentSource.model_validate({**section, "path": str(path)})
+    known = [name for name in DocumentSource.model_fields if name not in ("path", "markup")]
+    for name in fields or {}:
+        if name not in known:
+            raise UsageError(f"--document-fields {name}=…: a document has no '{name}'; {nearest(name, known)}")
+    named = {**fields, "markup": section.get("markup", "text")} if fields else section
+    return DocumentSource.model_validate({**named, "path": str(path)})
 
 
 def read_chunking(labelled: LabelledSet, path: Path, fields: Mapping[str, str] | None = None) -> pa.Table:
@@ -123,7 +132,7 @@ def explain_file(file: Path, doc_id: str | None, chunks: Path | None, chunker: C
     names = documents.column("doc_id").to_pylist()
     name = names[0] if doc_id is None else doc_id
     if name not in names:
-        raise DataError(f"--doc {name}: {file} has no such document; {nearest(name, names)}")
+        raise DataError(f"--doc {name}: {file} has no such document with text in it; {nearest(name, names)}")
     document = documents.filter(pc.equal(documents.column("doc_id"), name))
     if chunks is None:
         config = CorpusConfig(documents=source, chunks=None, chunker=chunker)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -61,23 +61,28 @@ class Reanchored:
         return "\n".join(lines)
 
 
-def reanchor_version(labelled: LabelledSet, path: Path) -> Reanchored:
-    """A published version and the documents as they are now -> where its evidence stands."""
+def reanchor_version(labelled: LabelledSet, path: Path, fields: Mapping[str, str] | None = None) -> Reanchored:
+    """A published version and the documents as they are now -> where its evidence stands.
+
+    ``fields`` are the names of their fields, by ours, where they are not those of the version's own documents.
+    """
     from goldset.formats.corpora import read_documents
 
     corpus = labelled.corpus
     if labelled.kind != "published" or corpus is None:
         raise DataError(f"{labelled.label} is no published version (it is {labelled.kind}); only a version knows where "
                         "its gold stands in the documents")
-    documents, _ = read_documents(document_source(labelled.manifest, path), path)
+    documents, _ = read_documents(document_source(labelled.manifest, path, fields), path)
     return Reanchored(labelled, documents, reanchor(gold=labelled.gold, spans=corpus.spans, documents=documents))
 
 
-def write_copy(found: Reanchored, target: Path, *, chunks: Path | None) -> dict[str, Any]:
+def write_copy(found: Reanchored, target: Path, *, chunks: Path | None,
+               fields: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Write the version on the new documents into ``target``, which must not exist -> its manifest's ``reanchored``.
 
-    The chunks are read from a file, or cut as the version's were. Gold follows its evidence; refusals are carried
-    where their text still stands (goldset.gold.carry); what is stale is left out and listed.
+    The chunks are read from a file (``fields``: names of its fields), or cut as the version's were. Gold follows its
+    evidence; refusals are carried where their text still stands (goldset.gold.carry); what is stale is left out and
+    listed.
     """
     from goldset.corpus import build_corpus
     from goldset.formats.corpora import read_chunks
@@ -87,7 +92,7 @@ def write_copy(found: Reanchored, target: Path, *, chunks: Path | None) -> dict[
     if target.exists():
         raise UsageError(f"--to {target}: exists already and is not overwritten; name a new folder")
     manifest = found.labelled.manifest
-    config = _corpus_config(manifest, chunks)
+    config = _corpus_config(manifest, chunks, fields)
     raw = None if config.chunks is None else read_chunks(config.chunks, config.chunks.path)[0]
     built = build_corpus(documents=found.documents, raw_chunks=raw, config=config)
     made = canonical_spans(documents=built.documents, chunks=built.chunks)
@@ -117,9 +122,9 @@ def write_copy(found: Reanchored, target: Path, *, chunks: Path | None) -> dict[
     return about
 
 
-def _corpus_config(manifest: dict[str, Any], chunks: Path | None) -> CorpusConfig:
+def _corpus_config(manifest: dict[str, Any], chunks: Path | None, fields: Mapping[str, str] | None) -> CorpusConfig:
     if chunks is not None:
-        return CorpusConfig(documents=None, chunks=chunk_source(manifest, chunks), chunker=None)
+        return CorpusConfig(documents=None, chunks=chunk_source(manifest, chunks, fields), chunker=None)
     chunker = (manifest.get("config", {}).get("corpus") or {}).get("chunker")
     if chunker is None:
         raise UsageError("the version was made from a chunk file, so the new documents need theirs: --chunks FILE")

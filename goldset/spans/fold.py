@@ -4,8 +4,9 @@ All functions work on plain half-open intervals in code points; nothing here kno
 
 Two wishes contradict each other. No sentence that a chunk holds whole is cut; and of each piece nine tenths lie inside
 one chunk. Where a chunk is only a few sentences long, the sentence that stays whole is more than a tenth of its
-piece, and the first wish wins. What a piece has beyond its best chunk is then less than the longest sentence, so nine
-tenths hold wherever the best chunk has nine times as much text as that. tests/test_span_promises.py has a case by hand.
+piece, and the first wish wins. What a piece has beyond its best chunk is then at most half a sentence at each end, so
+nine tenths hold wherever the best chunk has nine times as much text as that. tests/test_span_promises.py has a case by
+hand.
 """
 
 from __future__ import annotations

@@ -119,3 +119,28 @@ def test_only_versions_are_anchored(goldset: Goldset, beir: Path, now: Path) -> 
     assert done.code == 3
     assert "is no published version (it is beir)" in done.complaint
     assert goldset("reanchor", beir, "--documents", now, "--chunks", now).code == 2
+
+
+def test_other_field_names_are_given(goldset: Goldset, harbour: Harbour, now: Path, tmp_path: Path) -> None:
+    def renamed(path: Path, names: dict[str, str]) -> Path:
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        golden.jsonl(tmp_path / f"other-{path.name}", [{names.get(key, key): value for key, value in row.items()}
+                                                       for row in rows])
+        return tmp_path / f"other-{path.name}"
+
+    halves = now.parent / "halves.jsonl"
+    plain = goldset("reanchor", harbour.published.path, "--documents", now, "--to", tmp_path / "plain",
+                    "--chunks", halves)
+    documents, chunks = renamed(now, {"doc_id": "_id", "text": "body"}), renamed(halves, {"chunk_id": "id"})
+    asked = ["reanchor", harbour.published.path, "--documents", documents]
+    assert goldset(*asked).code == 3
+    asked += ["--document-fields", "id=_id,text=body"]
+    done = goldset(*asked, "--to", tmp_path / "named", "--chunks", chunks, "--fields", "id=id")
+    assert (done.code, done.out) == (1, plain.out)
+    plain_hash, named_hash = (json.loads((tmp_path / name / "manifest.json").read_text())["content_hash"]
+                              for name in ("plain", "named"))
+    assert plain_hash == named_hash
+    assert goldset(*asked, "--fields", "id=id").code == 2
+    wrong = goldset(*asked[:-1], "_id=id")
+    assert wrong.code == 2
+    assert "a document has no '_id'" in wrong.complaint

@@ -129,7 +129,7 @@ def test_a_changed_text_is_asked_again(copy: Path) -> None:
     assert progress["open"] == 2  # its first and its second item
 
 
-def test_a_span_with_another_end_is_asked_again_and_its_neighbour_is_not(harbour: Harbour, copy: Path) -> None:
+def test_a_span_with_another_end_keeps_its_yes_and_a_refusal_is_asked_again(harbour: Harbour, copy: Path) -> None:
     # The last sentence of pier grows by a word: the first half keeps id and text, the second half is another span.
     old, new = golden.DOCUMENTS["pier"][7], "Keepers lock the turnstile when waves come over us."
     end = golden.place("pier", 7)[1]
@@ -141,7 +141,13 @@ def test_a_span_with_another_end_is_asked_again_and_its_neighbour_is_not(harbour
     config, artifacts, _ = _second(copy)
     assert artifacts.report("corpus")["offsets"] == {"verified": 14}
     asked, moved = set(_open(config, artifacts)), f"pier#{golden.place('pier', 4)[0]}-{end + 3}"
-    assert (question_id(golden.GATE), moved) in asked
+    # The sentence that answers is the same, at the same place; what was refused may answer with the new word.
+    assert (question_id(golden.HELICOPTER), moved) in asked
+    assert (question_id(golden.GATE), moved) not in asked
+    start, stop = golden.place("pier", 6)
+    assert [row["evidence"] for row in store_of(config, artifacts).labels().to_pylist()
+            if (row["question_id"], row["span_id"]) == (question_id(golden.GATE), moved)] == [
+                [{"start": start, "end": stop}]] * 2  # both readers
     # The sample of the rejections may take in a pair that nobody had read; no pair that was read is asked again.
     read = {(row["question_id"], row["span_id"]) for row in harbour.published.outcome.labelled.judgments.to_pylist()}
     assert not asked & read

@@ -229,12 +229,16 @@ def test_a_yes_whose_evidence_is_divided_is_asked_again(copy: Path, monkeypatch:
     assert gold == {span: 1.0 for _, span in halves}
 
 
-def test_a_yes_in_a_document_that_changed_is_told(moved: Path) -> None:
+@pytest.mark.parametrize(("now", "lost"), [("In autumn the last boat retires at four o'clock.", 0),
+                                           ("Gulls nest under the roof of an old boat in May.", 1)])
+def test_a_yes_whose_text_changed_is_asked_again_and_one_that_is_gone_is_told(moved: Path, now: str, lost: int) -> None:
+    before = golden.LONG["ferry"][3]
+    assert len(now) == len(before)
     for name in ("documents.jsonl", "chunks.jsonl"):
         file = moved.parent / name
-        file.write_text(file.read_text().replace("In winter the last boat returns", "In autumn the last boat retires"))
+        file.write_text(file.read_text().replace(before, now))
     _, progress, waiting = open_pairs(moved)
-    assert progress["lost"] == 1
+    assert progress["lost"] == lost
     assert (WINTER, part("ferry", 3, 5)) in waiting
     assert (REFUND, part("tickets", 3, 5)) not in waiting
 
