@@ -310,13 +310,16 @@ class Compared:
         told = (f"{b} is {found['verdict']}" if found["verdict"] in ("better", "worse")
                 else found["verdict"].replace("_", " "))
         warned = "".join(f"; but {warning}" for warning in found["warnings"])
-        lines = [f"recall@{found['k']} of {a}: {number(found['recall_a'])}, of {b}: {number(found['recall_b'])}, "
+        where = f"recall@{found['k']}" if found["k"] is not None else f"recall within {found['budget']:,} words"
+        lines = [f"{where} of {a}: {number(found['recall_a'])}, of {b}: {number(found['recall_b'])}, "
                  f"on {found['n']} questions",
                  f"{b} minus {a}: {number(found['difference'])} "
                  f"({number(found['low'])} to {number(found['high'])}), "
                  + (f"p = {number(found['p'])}" if found["p"] is None or found["p"] >= 0.001 else "p < 0.001"),
                  f"{found['discordant']} questions differ; smallest difference this set can show: "
                  f"{number(found['detectable'])}",
+                 *([f"{a} serves {found['words_a']:,.0f} words, {b} {found['words_b']:,.0f}"]
+                   if found["words_a"] is not None and found["words_b"] is not None else []),
                  f"verdict: {told}{warned}"]
         if found["changed"]:
             lines.append(f"the questions that differ most (ranks of their gold in {a} and {b}, - = not in the list):")
@@ -332,9 +335,10 @@ def _change(row: Mapping[str, Any]) -> str:
     return f"  {row['change']:+.3f}  {row['question_id']}  {text}  {ranks}{more}".replace("    ", "  ")
 
 
-def compare_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, k: int,
-                chunks: Mapping[str, Path] | None = None, fields: Mapping[str, str] | None = None) -> Compared:
-    """Two runs, the first named is A, the second B.
+def compare_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, k: int | None = None,
+                budget: int | None = None, chunks: Mapping[str, Path] | None = None,
+                fields: Mapping[str, str] | None = None) -> Compared:
+    """Two runs, the first named is A, the second B, at k or at a budget of words.
 
     ``chunks``: system -> file of the chunking that its ids are of; ``fields``: what the fields of these are called.
 
@@ -348,8 +352,9 @@ def compare_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, k: int,
     for name in chunks or {}:
         if name not in runs:
             raise UsageError(f"--chunks {name}=…: no --run is called '{name}'; {nearest(name, runs)}")
-    document = compare(labelled, run_a, run_b, k, names=(a, b), words=labelled.kind == "published",
-                       chunks={name: read_chunking(labelled, path, fields) for name, path in (chunks or {}).items()})
+    document = compare(labelled, run_a, run_b, k, names=(a, b), budget=budget,
+                       words=labelled.kind == "published" or budget is not None, chunks={
+                           name: read_chunking(labelled, path, fields) for name, path in (chunks or {}).items()})
     document["warnings"] += same_family(labelled, runs) + holes_of_one(labelled, list(runs))
     return Compared(document)
 
