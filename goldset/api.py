@@ -133,7 +133,9 @@ def recall(gold: str | Path | LabelledSet | Mapping[str, Mapping[str, int] | Seq
     from goldset.pipeline.scores import recall_any
 
     ks = [] if k is None else [k] if isinstance(k, int) else list(k)
-    return Recall(recall_any(_gold(gold, relevant_from), _runs(run), ks=ks, budget=budget, by=by))
+    runs = _runs(run)
+    return Recall(recall_any(_gold(gold, relevant_from), {name: _run(one, name) for name, one in runs.items()}, ks=ks,
+                             budget=budget, by=by, empty={name: _empty(one) for name, one in runs.items()}))
 
 
 def audit(gold: str | Path | LabelledSet | Mapping[str, Mapping[str, int] | Sequence[str]],
@@ -167,7 +169,8 @@ def audit(gold: str | Path | LabelledSet | Mapping[str, Mapping[str, int] | Sequ
     """
     from goldset.pipeline.checks import Given, audit_any
 
-    return Audit(audit_any(_gold(gold, relevant_from), {} if run is None else _runs(run),
+    runs = {} if run is None else {name: _run(one, name) for name, one in _runs(run).items()}
+    return Audit(audit_any(_gold(gold, relevant_from), runs,
                            given=Given(logs=None if logs is None else Path(logs), logs_text=logs_text), eval_k=eval_k,
                            retrieve_k=retrieve_k, serving_k=serving_k, served=served, quiet=True))
 
@@ -190,7 +193,7 @@ def _gold(gold: Any, relevant_from: int | None) -> LabelledSet:
                        notes=read.notes, relevant_from=read.relevant_from, mapping=(read.mapping,))
 
 
-def _runs(run: Any) -> dict[str, pa.Table]:
+def _runs(run: Any) -> dict[str, Any]:
     """One run, or name -> run; a mapping whose values are files or tables names systems."""
     import pyarrow as pa
 
@@ -200,8 +203,8 @@ def _runs(run: Any) -> dict[str, pa.Table]:
             isinstance(value, Mapping) and any(isinstance(inner, Mapping | list) for inner in value.values()))
             for value in values)
         if several:
-            return {name: _run(value, name) for name, value in run.items()}
-    return {"run": _run(run, "run")}
+            return dict(run)
+    return {"run": run}
 
 
 def _run(run: Any, name: str) -> pa.Table:
@@ -213,6 +216,18 @@ def _run(run: Any, name: str) -> pa.Table:
     if isinstance(run, pa.Table):
         return conform(run, "run")
     return run_of(run, system=name) if isinstance(run, Mapping) else read_run(Path(run), system=name)
+
+
+def _empty(run: Any) -> list[str]:
+    """Questions that a run answers with an empty list."""
+    import pyarrow as pa
+
+    from goldset.formats.runs import empty_lists
+
+    if isinstance(run, pa.Table):
+        return []
+    return [question for question, chunks in run.items() if not chunks] if isinstance(run, Mapping) else empty_lists(
+        Path(run))
 
 
 def _frame(rows: list[dict[str, Any]]) -> pd.DataFrame:

@@ -15,6 +15,7 @@ from goldset.cli.common import (
     fields_option,
     json_option,
     large_files,
+    named_files,
     numbers,
     open_runs,
     open_set,
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
 @fields_option
 @click.option("--by", "slices", multiple=True, metavar="COLUMN",
               help="Also by a column of the questions, by week or by head_tail; compared, Holm-adjusted.")
-@click.option("--min", "gate", type=float, metavar="X",
+@click.option("--min", "gate", type=click.FloatRange(0, 1), metavar="X",
               help="Pass if the lower bound reaches X, fail if the upper does not.")
 @click.option("--queue", is_flag=True, help="Put what is served and unjudged before people; needs --config.")
 @click.option("-c", "--config", "config_path", type=PATH, help="TOML configuration that the version came from.")
@@ -66,6 +67,7 @@ def command(labelled: Path | None, qrels: Path | None, questions: Path | None, c
             chunks: Path | None, fields: str | None, slices: tuple[str, ...], gate: float | None, queue: bool,
             config_path: Path | None, explain: bool, as_json: bool) -> int:
     """Recall at the k that production serves, with an interval."""
+    from goldset.formats.runs import empty_lists
     from goldset.pipeline import scores
     from goldset.pipeline.curves import Beside, plot_form, write_plot
 
@@ -107,7 +109,9 @@ def command(labelled: Path | None, qrels: Path | None, questions: Path | None, c
         from goldset.pipeline.chunking import read_chunking
 
         chunking = read_chunking(gold, chunks, names)
-    measured = scores.recall_any(gold, tables, ks=ks, budget=budget, by=slices, beside=beside, chunks=chunking)
+    empty = {name: empty_lists(file) for name, file in named_files(runs, "--run").items()}
+    measured = scores.recall_any(gold, tables, ks=ks, budget=budget, by=slices, beside=beside, chunks=chunking,
+                                 empty=empty)
     if plot is not None:
         from goldset.metrics import curves
 
@@ -121,11 +125,12 @@ def command(labelled: Path | None, qrels: Path | None, questions: Path | None, c
 
 def _finish(measured: Measured, gate: float | None, *, as_json: bool, **more: Any) -> int:
     """Print the answer; the exit code of the gate."""
+    told = None if gate is None else measured.gate(gate)
     if as_json:
-        result_json(measured.as_json() | more)
+        result_json(measured.as_json() | more | ({} if told is None else {"gate": told.as_json()}))
     else:
-        result(measured.text())
-    return measured.gate(gate)
+        result("\n".join([measured.text(), *(told.lines() if told else [])]))
+    return 0 if told is None else told.code
 
 
 def _queue(gold: LabelledSet, runs: dict[str, pa.Table], config_path: Path | None, chunks: Path | None, *,

@@ -70,6 +70,7 @@ def read_foreign(qrels: Path, *, questions: Path | None, corpus: Path | None, na
         notes=tuple(notes), relevant_from=read.relevant_from,
         load_corpus=None if corpus is None else lambda: read_corpus(corpus),
         load_ids=None if corpus is None else lambda: read_ids(corpus),
+        load_words=None if corpus is None else lambda ids: read_words(corpus, ids),
         mapping=(read.mapping,), locate=lambda question, span: find_pair(qrels, question, span),
     )
 
@@ -208,9 +209,9 @@ def read_corpus(path: Path) -> Corpus:
 def read_ids(path: Path) -> pa.Array:
     """corpus.jsonl -> the ids of its rows, in the order of the file."""
     blocks = list(id_blocks(path))
-    plain = [block.column("passage_id") for block in blocks if block is not None]
-    if plain and len(plain) == len(blocks):
-        return pa.chunked_array([chunk for column in plain for chunk in column.chunks]).combine_chunks()
+    plain = [chunk for block in blocks if block is not None for chunk in block.column("passage_id").chunks]
+    if plain and None not in blocks:
+        return pa.chunked_array(plain).combine_chunks()
     return pa.array([_identity(row, path, number) for number, row in json_lines(path)], pa.string())
 
 
@@ -224,6 +225,17 @@ def id_blocks(path: Path) -> Iterator[pa.Table | None]:
             yield None
         else:
             yield pa.table({"passage_id": ids})
+
+
+def read_words(path: Path, ids: set[str]) -> dict[str, int]:
+    """corpus.jsonl, ids -> the words of these passages, title and text; those that it lacks are left out."""
+    found: dict[str, int] = {}
+    for number, row in json_lines(path):
+        if (identity := _identity(row, path, number)) in ids:
+            title = row.get("title")
+            found[identity] = count_words(_text(row, path, number)) + count_words(title if title and isinstance(
+                title, str) else "")
+    return found
 
 
 def corpus_of(ids: list[str], bodies: list[str], titles: list[str]) -> Corpus:

@@ -166,6 +166,19 @@ def run_form(path: Path) -> str:
     return "lines" if _is_lines(path) else "pairs"
 
 
+def empty_lists(path: Path) -> list[str]:
+    """Questions that a run answers with an empty list; only a JSON object of questions can say so."""
+    if run_form(path) != "pairs":
+        return []
+    return [question for question, chunks in read_json_pairs(path, "a run", "score").items() if not chunks]
+
+
+def status_of(system: str, empty: Sequence[str]) -> pa.Table:
+    """Questions that a system answered with an empty list -> table ``run_status``."""
+    return from_rows("run_status", [{"system": system, "question_id": question, "status": "empty", "returned": 0,
+                                     "detail": None} for question in empty])
+
+
 def run_of(results: Mapping[str, Mapping[str, float] | Sequence[str]], *, system: str, family: str | None = None,
            name: str = "run") -> pa.Table:
     """Question -> chunk -> score, or question -> chunks in order, in memory -> table ``run`` of one system."""

@@ -39,7 +39,7 @@ class LabelledSet:
     """Questions and the passages that answer them, wherever they come from.
 
     ``judgments`` holds every judged pair, ``gold`` the relevant ones; ``load_corpus`` reads the texts on demand
-    (None where the set has none), ``load_ids`` only the ids of the passages.
+    (None where the set has none), ``load_ids`` only the ids of the passages, ``load_words`` how many words some have.
 
     Attributes:
         mapping: what the reader took for what, a line each, for people to check.
@@ -65,6 +65,7 @@ class LabelledSet:
     labels: pa.Table | None = None
     load_ids: Callable[[], pa.Array] | None = None
     gold_texts: Mapping[str, str] = field(default_factory=dict)
+    load_words: Callable[[set[str]], dict[str, int]] | None = None
 
     @cached_property
     def corpus(self) -> Corpus | None:

@@ -13,7 +13,7 @@ from goldset.formats.sets import LabelledSet
 from goldset.metrics.measures import Cut
 from goldset.metrics.questions import Ints, Questions
 from goldset.metrics.results import NEVER, Results
-from goldset.metrics.words import words_served
+from goldset.metrics.words import cut_by_words, words_served
 from goldset.stats.compare import (
     Units,
     detectable,
@@ -31,16 +31,18 @@ ALPHA = 0.05
 MOST_CHANGED = 10_000
 """Questions that differ and are named; nobody reads more, and memory is bounded."""
 _UNLIKE = 1.25
+_LAST = 2**31 - 1
 
 
-def compare(labelled: LabelledSet, run_a: pa.Table, run_b: pa.Table, k: int, *, names: tuple[str, str] = ("A", "B"),
-            seed: int = 0, words: bool = True, chunks: Mapping[str, pa.Table] | None = None) -> dict[str, Any]:
-    """Labelled set, run A, run B, k -> the paired difference of recall@k, B minus A (METHODS 9).
+def compare(labelled: LabelledSet, run_a: pa.Table, run_b: pa.Table, k: int | None = None, *,
+            names: tuple[str, str] = ("A", "B"), seed: int = 0, words: bool = True,
+            chunks: Mapping[str, pa.Table] | None = None, budget: int | None = None) -> dict[str, Any]:
+    """Labelled set, run A, run B, k or ``budget`` -> the paired difference of recall, B minus A (METHODS 9).
 
     Over questions with confirmed gold whose recall is known in both. A question counts as often as it was drawn; the
     near-duplicate cluster is the unit of resampling and of the sign flips. ``words`` reads the texts, where there are
-    any, to say how many words each system serves at this k. ``chunks`` (system -> table chunks) says what a system's
-    chunk ids mean where they are of another chunking than the set's.
+    any, to say how many words each system serves. ``chunks`` (system -> table chunks) says what a system's chunk ids
+    mean where they are of another chunking than the set's. With ``budget`` each list is cut at so many words instead.
 
     Returns:
         JSON-able dict: systems, k, n, units, recall of each, difference, low and high (percentile bootstrap, 10,000
@@ -53,12 +55,21 @@ def compare(labelled: LabelledSet, run_a: pa.Table, run_b: pa.Table, k: int, *, 
     """
     questions = Questions.of(labelled)
     own = chunks or {}
-    a, b = (Results.of(name, questions, run, chunks=own.get(name))
-            for name, run in zip(names, (run_a, run_b), strict=True))
-    told = [words_served(labelled, {name: run}, ks=[k], chunks=own.get(name))[0]["words"] if words else None
-            for name, run in zip(names, (run_a, run_b), strict=True)]
-    return Paired.of(a, b, k).told(k, names=names, words=(told[0], told[1]), seed=seed,
+    runs = dict(zip(names, (run_a, run_b), strict=True))
+    whole = [Results.of(name, questions, run, chunks=own.get(name)) for name, run in runs.items()]
+    a, b = whole if budget is None else (_within(results, budget) for results in whole)
+    told = [words_served(labelled, {part.name: part.run}, ks=[k or _LAST], chunks=part.chunks)[0]["words"]
+            if words else None for part in (a, b)]
+    document = Paired.of(a, b, k).told(k, names=names, words=(told[0], told[1]), seed=seed,
                                        weighting=questions.weighting, label=labelled.label)
+    return document if budget is None else {**document, "budget": budget, "warnings": []}
+
+
+def _within(results: Results, budget: int) -> Results:
+    """The same lists cut at so many words, once their ids are checked."""
+    resolved = results.resolved
+    cut = cut_by_words(results.questions.labelled, results.run, budget, chunks=results.chunks)
+    return Results.of(results.name, results.questions, cut, chunks=results.chunks, resolved=resolved)
 
 
 @dataclass(frozen=True)
@@ -81,7 +92,7 @@ class Paired:
     outside: tuple[int, int]
 
     @classmethod
-    def of(cls, a: Results, b: Results, k: int) -> Paired:
+    def of(cls, a: Results, b: Results, k: int | None) -> Paired:
         """Both systems on the same questions."""
         outside = a.resolved.questions_outside, b.resolved.questions_outside  # ids that do not join are told first
         questions, cuts = a.questions, (Cut(a, k), Cut(b, k))
@@ -113,7 +124,7 @@ class Paired:
             {why: count + other.excluded[why] for why, count in self.excluded.items()},
             (self.outside[0] + other.outside[0], self.outside[1] + other.outside[1]))
 
-    def told(self, k: int, *, names: tuple[str, str], words: tuple[float | None, float | None], seed: int,
+    def told(self, k: int | None, *, names: tuple[str, str], words: tuple[float | None, float | None], seed: int,
              weighting: str, label: str) -> dict[str, Any]:
         """The document of ``compare``."""
         change, moved = self.change, self.up + self.down
@@ -181,7 +192,8 @@ def verdict_of(moved: int, difference: float | None, p: float | None) -> str:
 def _warnings(words: list[float | None]) -> list[str]:
     a, b = words
     if a and b and max(a, b) > _UNLIKE * min(a, b):
-        return [f"the systems serve {a:.0f} and {b:.0f} words at this k; compare them at a budget of words"]
+        return [f"the systems serve {a:.0f} and {b:.0f} words at this k; compare them at a budget of words "
+                "(--budget)"]
     return []
 
 

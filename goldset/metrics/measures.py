@@ -58,13 +58,14 @@ class Cut:
 
     @cached_property
     def ties(self) -> tuple[Floats, Floats, Mask] | None:
-        """Confirmed gold delivered if equal scores at the cut fell against and for it; questions where they may."""
+        """Confirmed gold delivered if equal scores at the cut fell against and for it; questions where it differs."""
         found = None if self.k is None else reordered(self.results, self.k)
         if found is None:
             return None
         worst, best = (Cut(replace(self.results, run=run, uncut=None), self.k).got for run in (found.worst, found.best))
-        return (np.where(found.tied, np.minimum(worst, self.got), self.got),
-                np.where(found.tied, np.maximum(best, self.got), self.got), found.tied)
+        low, high = (np.where(found.tied, end(got, self.got), self.got)
+                     for end, got in ((np.minimum, worst), (np.maximum, best)))
+        return low, high, low < high
 
     @cached_property
     def ceiling(self) -> Ceiling:

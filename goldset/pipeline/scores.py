@@ -98,6 +98,7 @@ def warnings(measurements: pa.Table, offer: str = "") -> list[str]:
     return lines
 
 
+_LAST = 2**31 - 1
 SHOW_CHANGED = 5
 """Questions, and gold of one question, that a comparison shows on a terminal; --json has all."""
 
@@ -202,39 +203,74 @@ class Measured:
 
     def notes(self) -> list[str]:
         """What stands below the numbers: words served, what was asked for beside them, warnings and cautions."""
-        served = [f"{row['system']} serves {row['words']:,.0f} words at {row['k']}" for row in self.words
-                  if row["words"] is not None]
+        served = [f"{row['system']} serves {row['words']:,.0f} words "
+                  + ("within the budget" if row["k"] is None else f"at {row['k']}")
+                  + (f" ({row['unknown']:,} passages without a text not counted)" if row["unknown"] else "")
+                  for row in self.words if row["words"] is not None]
         warned = [f"warning: {line}" for line in warnings(self.measurements, _offer(self.labelled))]
         parts = [line for section in self.sections for line in section.lines]
         return [*([", ".join(served)] if served else []), *parts, *warned, *cautions(self.labelled)]
 
-    def gate(self, least: float | None) -> int:
-        """Exit code of ``--min``: every system and cutoff passes on its lower bound, fails on its upper, else 6."""
-        if least is None:
-            return int(ExitCode.DONE)
-        codes = [self._gate_row(row, least) for row in self.measurements.to_pylist()
-                 if row["measure"] == "recall" and row["slice"] == "all"]
-        for code in (ExitCode.CHECK_FAILED, ExitCode.TOO_LITTLE_DATA):
-            if code in codes:
-                return int(code)
-        return int(ExitCode.DONE)
+    def gate(self, least: float) -> Gate:
+        """What ``--min`` says: a system and cutoff passes on its lower bound, fails on its upper, else undecided."""
+        rows = []
+        for row in self.measurements.to_pylist():
+            if row["measure"] == "recall" and row["slice"] == "all":
+                word = ("pass" if row["low"] is not None and row["low"] >= least else
+                        "fail" if row["high"] is not None and row["high"] < least else "undecided")
+                rows.append({**{name: row[name] for name in ("system", "k", "value", "low", "high", "reason")},
+                             "verdict": word})
+        return Gate(least, rows)
 
-    @staticmethod
-    def _gate_row(row: Mapping[str, Any], least: float) -> ExitCode:
-        if row["low"] is not None and row["low"] >= least:
-            return ExitCode.DONE
-        if row["high"] is not None and row["high"] < least:
-            return ExitCode.CHECK_FAILED
-        return ExitCode.TOO_LITTLE_DATA
+
+@dataclass(frozen=True)
+class Gate:
+    """``--min``: a verdict for each system and cutoff; the gravest decides."""
+
+    least: float
+    rows: list[dict[str, Any]]
+
+    @property
+    def verdict(self) -> str:
+        """fail, undecided or pass."""
+        words = {row["verdict"] for row in self.rows}
+        return next(word for word in ("fail", "undecided", "pass") if word in words)
+
+    @property
+    def code(self) -> int:
+        """Exit code."""
+        return int({"pass": ExitCode.DONE, "fail": ExitCode.CHECK_FAILED, "undecided": ExitCode.TOO_LITTLE_DATA}[
+            self.verdict])
+
+    def as_json(self) -> dict[str, Any]:
+        """The key ``gate`` of goldset.recall/1."""
+        return {"least": self.least, "verdict": self.verdict, "rows": self.rows}
+
+    def lines(self) -> list[str]:
+        """A line a system and cutoff: which end of the interval decided, or why none could."""
+        found = []
+        for row in self.rows:
+            where = f"{row['system']}{'' if row['k'] is None else ' at ' + str(row['k'])}"
+            if row["low"] is None:
+                why = f"no interval ({row['reason'] or 'one question'})"
+            else:
+                why = {"pass": f"the lower end {row['low']:.3f} reaches it",
+                       "fail": f"even the upper end {row['high']:.3f} does not reach it",
+                       "undecided": f"it lies between {row['low']:.3f} and {row['high']:.3f}"}[row["verdict"]]
+            found.append(f"gate {self.least:g}: {where}: {row['verdict']}, {why}")
+        return found
 
 
 def recall_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, ks: Sequence[int], budget: int | None = None,
-               by: Sequence[str] = (), chunks: pa.Table | None = None, beside: Beside | None = None) -> Measured:
+               by: Sequence[str] = (), chunks: pa.Table | None = None, beside: Beside | None = None,
+               empty: Mapping[str, Sequence[str]] | None = None) -> Measured:
     """Measure every system at every cutoff; without cutoff and budget, at the serving k that the version names.
 
-    ``chunks`` says what the runs' chunk ids mean where they are of another chunking than the version's.
+    ``chunks`` says what the runs' chunk ids mean where they are of another chunking than the version's; ``empty`` are
+    the questions that a system answered with an empty list, which a run cannot hold.
     """
-    from goldset.metrics import score, words_served
+    from goldset.formats.runs import status_of
+    from goldset.metrics import cut_by_words, score, words_served
 
     cutoffs = list(ks)
     if not cutoffs and budget is None:
@@ -242,9 +278,12 @@ def recall_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, ks: Seque
         if served is None:
             raise UsageError("no cutoff: name the k that production serves, e.g. --k 5, or a budget of words")
         cutoffs = [int(served)]
-    measurements = score(labelled, dict(runs), ks=cutoffs, by=by, budget=budget, chunks=chunks)
-    # Reading the texts of a foreign set costs more than the numbers: words are counted where a version has them.
-    words = words_served(labelled, runs, ks=cutoffs, chunks=chunks) if labelled.kind == "published" and cutoffs else []
+    measurements = score(labelled, dict(runs), ks=cutoffs, by=by, budget=budget, chunks=chunks, status={
+        name: status_of(name, questions) for name, questions in (empty or {}).items() if questions})
+    words = words_served(labelled, runs, ks=cutoffs, chunks=chunks) if labelled.load_corpus and cutoffs else []
+    if budget is not None:
+        within = {name: cut_by_words(labelled, run, budget, chunks=chunks) for name, run in runs.items()}
+        words += [{**row, "k": None} for row in words_served(labelled, within, ks=[_LAST], chunks=chunks)]
     sections = replace(beside or Beside(), by=by).sections(labelled, runs, ks=cutoffs, chunks=chunks)
     return Measured(labelled, measurements, words, sections, tuple(cutoffs))
 
@@ -271,13 +310,16 @@ class Compared:
         told = (f"{b} is {found['verdict']}" if found["verdict"] in ("better", "worse")
                 else found["verdict"].replace("_", " "))
         warned = "".join(f"; but {warning}" for warning in found["warnings"])
-        lines = [f"recall@{found['k']} of {a}: {number(found['recall_a'])}, of {b}: {number(found['recall_b'])}, "
+        where = f"recall@{found['k']}" if found["k"] is not None else f"recall within {found['budget']:,} words"
+        lines = [f"{where} of {a}: {number(found['recall_a'])}, of {b}: {number(found['recall_b'])}, "
                  f"on {found['n']} questions",
                  f"{b} minus {a}: {number(found['difference'])} "
                  f"({number(found['low'])} to {number(found['high'])}), "
                  + (f"p = {number(found['p'])}" if found["p"] is None or found["p"] >= 0.001 else "p < 0.001"),
                  f"{found['discordant']} questions differ; smallest difference this set can show: "
                  f"{number(found['detectable'])}",
+                 *([f"{a} serves {found['words_a']:,.0f} words, {b} {found['words_b']:,.0f}"]
+                   if found["words_a"] is not None and found["words_b"] is not None else []),
                  f"verdict: {told}{warned}"]
         if found["changed"]:
             lines.append(f"the questions that differ most (ranks of their gold in {a} and {b}, - = not in the list):")
@@ -293,9 +335,10 @@ def _change(row: Mapping[str, Any]) -> str:
     return f"  {row['change']:+.3f}  {row['question_id']}  {text}  {ranks}{more}".replace("    ", "  ")
 
 
-def compare_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, k: int,
-                chunks: Mapping[str, Path] | None = None, fields: Mapping[str, str] | None = None) -> Compared:
-    """Two runs, the first named is A, the second B.
+def compare_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, k: int | None = None,
+                budget: int | None = None, chunks: Mapping[str, Path] | None = None,
+                fields: Mapping[str, str] | None = None) -> Compared:
+    """Two runs, the first named is A, the second B, at k or at a budget of words.
 
     ``chunks``: system -> file of the chunking that its ids are of; ``fields``: what the fields of these are called.
 
@@ -309,8 +352,9 @@ def compare_any(labelled: LabelledSet, runs: Mapping[str, pa.Table], *, k: int,
     for name in chunks or {}:
         if name not in runs:
             raise UsageError(f"--chunks {name}=…: no --run is called '{name}'; {nearest(name, runs)}")
-    document = compare(labelled, run_a, run_b, k, names=(a, b), words=labelled.kind == "published",
-                       chunks={name: read_chunking(labelled, path, fields) for name, path in (chunks or {}).items()})
+    document = compare(labelled, run_a, run_b, k, names=(a, b), budget=budget,
+                       words=labelled.kind == "published" or budget is not None, chunks={
+                           name: read_chunking(labelled, path, fields) for name, path in (chunks or {}).items()})
     document["warnings"] += same_family(labelled, runs) + holes_of_one(labelled, list(runs))
     return Compared(document)
 

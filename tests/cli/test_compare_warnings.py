@@ -98,3 +98,23 @@ def test_two_versions_with_an_overlapping_panel(goldset: Goldset, beir: Path, tm
     qrels.write_text(qrels.read_text().replace("q", "z").replace("zuery", "query"))
     assert goldset(*both).code == 3
     assert goldset("compare", beir, "--k", "1", "--run", f"s={beir / 'good.run'}").code == 2
+
+
+def test_unlike_chunkings_are_compared_at_a_budget_of_words(goldset: Goldset, tmp_path: Path) -> None:
+    # 24 questions. A serves its gold of 2 words at rank 2, behind 5 words; B at rank 1, then 9 words.
+    (tmp_path / "gold").write_text("".join(f"q{number} 0 gold 1\n" for number in range(24)))
+    (tmp_path / "corpus.jsonl").write_text("".join(json.dumps({"_id": name, "text": "word " * words}) + "\n"
+                                                   for name, words in (("gold", 2), ("five", 5), ("nine", 9))))
+    for name, served in (("a", ["five", "gold"]), ("b", ["gold", "nine"])):
+        (tmp_path / name).write_text("".join(f"q{number} Q0 {chunk} {rank} {9 - rank} s\n" for number in range(24)
+                                             for rank, chunk in enumerate(served, 1)))
+    asked = ["compare", "--qrels", tmp_path / "gold", "--corpus", tmp_path / "corpus.jsonl", "--run",
+             f"a={tmp_path / 'a'}", "--run", f"b={tmp_path / 'b'}"]
+    done = goldset(*asked, "--budget", "6")
+    assert done.out.splitlines()[0] == "recall within 6 words of a: 0.000, of b: 1.000, on 24 questions"
+    assert "verdict: b is better" in done.out
+    document = json.loads(goldset(*asked, "--budget", "7", "--json").out)
+    assert (document["recall_a"], document["recall_b"], document["k"], document["budget"]) == (1, 1, None, 7)
+    assert (document["words_a"], document["words_b"]) == (7, 2)
+    for wrong in ([], ["--k", "1", "--budget", "6"], ["--budget", "6", "--earlier", tmp_path / "gold"]):
+        assert goldset(*asked, *wrong).code == 2

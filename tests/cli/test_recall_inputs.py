@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from goldset import recall
 from goldset.formats.sets import load_set
 from tests.cli.conftest import Goldset
 from tests.pipeline import golden
@@ -86,6 +87,7 @@ def test_large_files_are_read_in_parts_and_say_the_same(goldset: Goldset, beir: 
     asked = ["recall", "--qrels", qrels, "--run", f"bad={beir / 'bad.run'}", "--run", f"good={beir / 'good.run'}",
              "--k", "1,3", "--min", "0.9"]
     whole = goldset(*asked, "--json")
+    assert json.loads(whole.out)["gate"]["verdict"] == "fail"
     monkeypatch.setattr("goldset.cli.common.LARGE", 10)
     parts = goldset(*asked, "--json")
     assert (parts.code, json.loads(parts.out)) == (whole.code, json.loads(whole.out))
@@ -97,3 +99,56 @@ def test_large_files_are_read_in_parts_and_say_the_same(goldset: Goldset, beir: 
     assert done.code == 3
     assert "stands in line 1 already" in done.complaint
     assert "all is read at once" in done.err
+
+
+def test_an_empty_answer_and_a_missing_one_are_counted_apart(goldset: Goldset, tmp_path: Path) -> None:
+    gold = {f"q{number}": {name: 1} for number, name in enumerate("abcd", 1)}
+    (tmp_path / "gold.json").write_text(json.dumps(gold))
+    # q1 and q2 found, q3 answered with nothing, q4 not in the run, q9 not in the set: 2 of 4.
+    run = {"q1": {"a": 1.0}, "q2": {"b": 1.0}, "q3": {}, "q9": {"a": 1.0}}
+    (tmp_path / "run.json").write_text(json.dumps(run))
+    done = goldset("recall", "--qrels", tmp_path / "gold.json", "--run", f"s={tmp_path / 'run.json'}", "--k", "3",
+                   "--json")
+    rows = {row["measure"]: row for row in json.loads(done.out)["measurements"]}
+    assert (rows["recall"]["value"], rows["recall"]["n"]) == (0.5, 4)
+    counts = {"counted_empty": 1, "counted_missing": 1, "not_in_set": 1}
+    assert rows["recall"]["excluded"] == counts
+    assert rows["recall_ceiling"]["value"] == 0.75  # q4 alone: an empty answer is the system's own doing
+    found = recall(gold, {question: list(chunks) for question, chunks in run.items()}, k=3)
+    table = found.to_frame()
+    assert table[table["measure"] == "recall"]["excluded"].iloc[0] == counts
+
+
+def test_the_gate_says_which_end_decided(goldset: Goldset, tmp_path: Path) -> None:
+    # 20 of 20 delivered by one system, .831567 to 1 (check 20 of METHODS), and none by the other, 0 to .168433.
+    (tmp_path / "gold").write_text("".join(f"q{number} 0 d 1\n" for number in range(20)))
+    for name in ("good", "bad"):
+        (tmp_path / name).write_text("".join(f"q{number} Q0 {'d' if name == 'good' else f'x{number}'} 1 1 s\n"
+                                             for number in range(20)) + "q99 Q0 d 1 1 s\n")
+    asked = ["recall", "--qrels", tmp_path / "gold", "--k", "1", "--run"]
+    for name, least, code, line in (
+            ("good", "0.8", 0, "gate 0.8: s at 1: pass, the lower end 0.832 reaches it"),
+            ("good", "0.9", 6, "gate 0.9: s at 1: undecided, it lies between 0.832 and 1.000"),
+            ("bad", "0.2", 1, "gate 0.2: s at 1: fail, even the upper end 0.168 does not reach it")):
+        done = goldset(*asked, f"s={tmp_path / name}", "--min", least)
+        assert (done.code, done.out.splitlines()[-1]) == (code, line)
+    (tmp_path / "gold").write_text("q1 0 d 1\n")
+    done = goldset(*asked, f"s={tmp_path / 'good'}", "--min", "0.5")
+    assert (done.code, done.out.splitlines()[-1]) == (6, "gate 0.5: s at 1: undecided, no interval (one question)")
+    assert goldset(*asked, f"s={tmp_path / 'good'}", "--min", "80").code == 2
+
+
+def test_words_stand_beside_recall_of_any_set_with_texts(goldset: Goldset, tmp_path: Path) -> None:
+    (tmp_path / "gold").write_text("q1 0 a 1\nq2 0 b 1\n")
+    (tmp_path / "corpus.jsonl").write_text('{"_id": "a", "title": "On one", "text": "two three four"}\n'
+                                           '{"_id": "b", "text": "five"}\n{"_id": "c", "text": "x y z"}\n')
+    # Served at 2: q1 a (5 words) and b (1), q2 c (3) and one without a text. q9 is not a question of the set.
+    (tmp_path / "run").write_text("q1 Q0 a 1 2 s\nq1 Q0 b 2 1 s\nq2 Q0 c 1 2 s\nq2 Q0 gone 2 1 s\nq9 Q0 c 1 1 s\n")
+    asked = ["recall", "--qrels", tmp_path / "gold", "--corpus", tmp_path / "corpus.jsonl", "--run",
+             f"s={tmp_path / 'run'}"]
+    done = goldset(*asked, "--k", "2,1")
+    assert "s serves 4 words at 1, s serves 4 words at 2 (1 passages without a text not counted)" in done.out
+    rows = json.loads(goldset(*asked, "--k", "2", "--json").out)["words_served"]
+    assert rows == [{"system": "s", "k": 2, "n": 2, "words": 4.5, "unknown": 1}]
+    (tmp_path / "run").write_text("q1 Q0 a 1 2 s\nq1 Q0 b 2 1 s\nq2 Q0 c 1 2 s\n")
+    assert "s serves 4 words within the budget" in goldset(*asked, "--budget", "5").out  # (5 + 3) / 2

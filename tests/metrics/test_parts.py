@@ -136,8 +136,9 @@ def test_whatever_is_asked_of_the_parts_is_that_of_the_whole(seed: int, question
         parts = recall_in_parts(source, files, ks=[50, 3], relevant_from=1, by=["language", "week"], curve=True,
                                 part_bytes=part_bytes)
         assert parts is not None
-        assert parts.as_json() == told.as_json()
-        assert parts.text() == told.text()
+        # Words are counted where the texts are read whole.
+        assert parts.as_json() == {**told.as_json(), "words_served": []}
+        assert parts.text() == "\n".join(line for line in told.text().splitlines() if " words at " not in line)
         compared = compare_in_parts(source, files, k=3, relevant_from=1, part_bytes=part_bytes)
         assert compared is not None
         assert compared.as_json() == compare_any(whole, runs, k=3).as_json()

@@ -58,6 +58,12 @@ def test_no_range_without_a_tie_that_matters(make_set: Maker) -> None:
     assert "recall_ties_low" not in _values(score(labelled, {"s": _scored({"q1": [("a", 1.0)]})}, ks=[9]))
 
 
+def test_a_tie_of_nothing_but_gold_moves_nothing(make_set: Maker) -> None:
+    labelled = make_set({"q1": {"a": True, "b": True}})
+    run = _scored({"q1": [("a", 2.0), ("b", 2.0)]})  # whichever comes first, one of two
+    assert "recall_ties_low" not in _values(score(labelled, {"s": run}, ks=[1]))
+
+
 def test_older_scores_of_a_reranked_list_are_no_tie_with_what_stands_elsewhere(make_set: Maker) -> None:
     # ranks 1 and 3 share a score, but not with their neighbours at the cut
     labelled = make_set({"q1": {"c": True}})
