@@ -43,6 +43,7 @@ FILES: list[tuple[str, str, str | bytes, list[str], str]] = [
     ("questions of another set", "queries.jsonl", '{"_id": "x0", "text": "a"}\n', [], r"0 of 30 question ids stand in"),
     ("run with a field too few", "good.run", "q0 Q0 d0 1 9.0\n", [],
      r"good\.run, line 1: 5 fields where 6 were expected"),
+    ("qrels for a run", "good.run", "q0 0 d0 1\n", [], r"4 fields where 6 .*four fields are judgments, which --qrels"),
     ("a rank twice", "good.run", "q0 Q0 d0 1 9.0 a\nq0 Q0 d1 1 8.0 a\n", [], r"good\.run, line 2: rank 1 .*line 1"),
     ("empty run", "good.run", "", [], r"good\.run: no result in the run"),
     ("damaged gzip", "good.run", spoil.CUT, [], r"good\.run.*the gzip file is damaged"),
