@@ -113,11 +113,11 @@ def _verdict(context: Context, system: str | None, subject: str, word: str, eval
                        message=f"Recall is quoted at the k that production serves ({serving_k}).")
     headline = context.retrieved_system or system  # the quoted figure is of the list before reranking, where given
     if system is None or headline is None or context.depth(headline) < eval_k or context.depth(system) < serving_k:
-        return _unmeasured(context, subject, word, said, eval_k, retrieve_k)
+        return _unmeasured(context, subject, word, said, eval_k, serving_k, retrieve_k)
     quoted_recall, served_recall = context.recalls(headline, eval_k), context.recalls(system, serving_k)
     known = quoted_recall.index[quoted_recall["known"] & served_recall["known"]]
     if len(known) < LIMITS.k_n:
-        return _unmeasured(context, subject, word, said, eval_k, retrieve_k)
+        return _unmeasured(context, subject, word, said, eval_k, serving_k, retrieve_k)
     count = quoted_recall.loc[known, "count"]
     sign = 1 if word == "mismatch" else -1
     estimate = context.mean(sign * (quoted_recall.loc[known, "delivered"] - served_recall.loc[known, "delivered"])
@@ -169,7 +169,7 @@ def _losses(context: Context, system: str | None, eval_k: int | None, retrieve_k
     return rows
 
 
-def _unmeasured(context: Context, subject: str, word: str, said: str, eval_k: int,
+def _unmeasured(context: Context, subject: str, word: str, said: str, eval_k: int, serving_k: int,
                 retrieve_k: int | None) -> dict[str, Any]:
     """The ks alone decide the word; where only the retrieved list is known it bounds the gap from below."""
     bound, measured, n = "", None, len(context.gold_count)
@@ -181,7 +181,9 @@ def _unmeasured(context: Context, subject: str, word: str, said: str, eval_k: in
             bound = f" The gap is at least recall@{eval_k} - recall@{retrieve_k} = {100 * measured:.1f} points."
     return finding("k_mismatch", subject, word, n=n, measured=measured, threshold=0,
                    message=f"{said[0].upper()}{said[1:]}; the list that reaches the reader is not there or too short, "
-                           f"so recall at the served k was not measured.{bound}")
+                           f"so recall at the served k was not measured.{bound}",
+                   remedy=f"quote recall@{serving_k}; give the list that reaches the reader, {max(eval_k, serving_k)} "
+                          "deep, and it is measured (--run NAME=FILE)")
 
 
 def _star(context: Context, system: str, headline: float) -> str:

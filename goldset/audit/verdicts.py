@@ -126,7 +126,7 @@ TABLE: tuple[Word, ...] = (
          "have people read unlabelled results of an unrelated system (--probe DIR): if relevant ones turn up, it is "
          "circular"),
     Word("circularity", "inconclusive", "insufficient", "the interval does not tell low from healthy",
-         "label more questions: with none outside it takes 59 to tell"),
+         "label more questions; even with none outside it takes 59 to tell"),
     Word("circularity", "too_few", "insufficient", "too few questions with gold", "label more questions"),
     Word("circularity", "too_shallow", "insufficient", "the run does not reach the ranks that matter",
          "give the run's top 100"),

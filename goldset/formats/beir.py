@@ -64,7 +64,9 @@ def read_foreign(qrels: Path, *, questions: Path | None, corpus: Path | None, na
             raise DataError(f"{qrels}: 0 of {len(strange)} question ids stand in {questions} "
                             f"(first '{strange[0]}', there '{next(iter(known))}'); give the questions of these qrels")
         if strange:
-            notes.append(Note("question_without_text", len(strange), str(questions), strange[0]))
+            first = read.judgments.column("question_id").index(strange[0]).as_py()
+            where = find_pair(qrels, strange[0], read.judgments.column("span_id")[first].as_py())
+            notes.append(Note("question_without_text", len(strange), where or str(questions), strange[0]))
     return LabelledSet(
         name=name, version=None, kind=kind, judgments=read.judgments, gold=read.gold, questions=table,
         notes=tuple(notes), relevant_from=read.relevant_from,

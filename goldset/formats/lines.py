@@ -17,6 +17,8 @@ _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 _HEAD = 32  # bytes that show UTF-16 without a mark
 _PACKED = 5  # what gzip makes of runs and qrels
 _MB = 1_000_000
+_KINDS = ((b"PAR1", "a Parquet file", "write it as JSON lines (pandas: to_json(path, orient='records', lines=True))"),
+          (b"PK", "a spreadsheet or an archive", "save the sheet as CSV in UTF-8, or unpack the archive"))
 _BOM = b"\xef\xbb\xbf"
 _ESCAPED = re.compile(r"\\u[dD][89a-fA-F]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -99,8 +101,17 @@ def numbered_lines(path: Path, *, quiet: bool = True) -> Iterator[tuple[int, str
         try:
             yield number, line.decode("utf-8")
         except UnicodeDecodeError as error:
-            raise DataError(f"{path}, line {number}: not UTF-8 ({error.reason} at byte {error.start}); "
-                            "convert the file to UTF-8") from error
+            raise DataError(_not_text(path, number, error)) from error
+
+
+def _not_text(path: Path, number: int, error: UnicodeDecodeError) -> str:
+    """What a file is that is not UTF-8, and how to make it so."""
+    head = read_bytes(path, 4)
+    for magic, kind, remedy in _KINDS:
+        if head.startswith(magic):
+            return f"{path}: {kind}, and text is needed; {remedy}"
+    return (f"{path}, line {number}: not UTF-8 ({error.reason} at byte {error.start}); convert the file to UTF-8 "
+            "(iconv -f WINDOWS-1252 -t UTF-8, if it was written on Windows)")
 
 
 def json_lines(path: Path, *, quiet: bool = True) -> Iterator[tuple[int, dict[str, Any]]]:

@@ -93,7 +93,7 @@ def _csv(path: Path) -> Objects:
             raise DataError(f"{path}, line {number}: {len(cells)} fields where line {table[0][0]} has {width}; "
                             "put quotes around fields that hold the separator")
     header = _is_header(table)
-    names = [cell.strip() for cell in table[0][1]] if header else [f"column {i}" for i in range(1, width + 1)]
+    names = [(header and cell.strip()) or f"column {i}" for i, cell in enumerate(table[0][1], 1)]
     rows = [(f"{path}, line {number}", dict(zip(names, cells, strict=True))) for number, cells in table[header:]]
     return Objects({",": "CSV", "\t": "TSV"}.get(delimiter, f"CSV separated by '{delimiter}'"), rows, header=header)
 
@@ -125,12 +125,12 @@ def _is_header(table: list[tuple[int, list[str]]]) -> bool:
     None of which is a value of the rows below.
     """
     first = [cell.strip() for cell in table[0][1]]
-    if len(set(first)) < len(first) or not all(first):
+    if len(set(first)) < len(first):
         return False
     known = {cell.lower() for cell in first}
     if (known & {*QUESTION} and known & {*IDS, *TEXTS}) or (known & QUESTION_NAMES and known & PASSAGE_NAMES):
-        return True
-    if any(len(cell.split()) > 3 or cell.endswith("?") for cell in first):
+        return True  # also where a cell is empty, as above the index that pandas writes
+    if not all(first) or any(len(cell.split()) > 3 or cell.endswith("?") for cell in first):
         return False
     if len(table) == 1:
         return True

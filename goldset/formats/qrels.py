@@ -73,7 +73,8 @@ def qrels_of(judged: Mapping[str, Mapping[str, int]], *, name: str = "qrels",
 def _graded(path: Path | str, table: pa.Table, notes: list[Note], said: str, relevant_from: int | None,
             locate: Callable[[str, str], str | None]) -> Qrels:
     grade = table.column("grade").to_numpy()
-    notes = [*notes, *_grade_notes(path, table, grade, locate)]
+    against = sum(note.count for note in notes if note.kind == "two_grades")  # not judged now, but not -1 in the file
+    notes = [*notes, *_grade_notes(path, table, grade, against, locate)]
     threshold = _threshold(path, grade, relevant_from)
     judgments = _judgments(table, grade, threshold)
     return Qrels(judgments, gold_of(judgments), tuple(notes), threshold, f"{path}: {said}")
@@ -278,9 +279,9 @@ def _distinct(path: Path, shape: Shape, table: pa.Table, contradictions: bool) -
     return left.set_column(left.schema.get_field_index("grade"), "grade", grades), notes
 
 
-def _grade_notes(path: Path | str, table: pa.Table, grade: np.ndarray,
+def _grade_notes(path: Path | str, table: pa.Table, grade: np.ndarray, against: int,
                  locate: Callable[[str, str], str | None]) -> list[Note]:
-    unjudged, below = int((grade == UNJUDGED).sum()), int((grade < UNJUDGED).sum())
+    unjudged, below = int((grade == UNJUDGED).sum()) - against, int((grade < UNJUDGED).sum())
     notes = [Note("unjudged_grade", unjudged, str(path), "-1")] if unjudged else []
     notes += [Note("negative_grade", below, str(path), str(grade.min()))] if below else []
     odd = (grade < GRADES[0]) | (grade > GRADES[1])

@@ -158,7 +158,8 @@ def _read_lines(path: Path) -> pa.Table:
             continue
         where = f"{path}, line {number}"
         if len(parts) != 6:
-            raise DataError(f"{where}: {len(parts)} fields where 6 were expected ({_FORM})")
+            qrels = "; four fields are judgments, which --qrels takes" if len(parts) == 4 else ""
+            raise DataError(f"{where}: {len(parts)} fields where 6 were expected ({_FORM}){qrels}")
         question, _, chunk, rank_text, score_text, _ = parts
         try:
             rank = int(rank_text)

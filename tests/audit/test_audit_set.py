@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from goldset.audit import CHECKS, Context, audit_set, finding, overall
+from goldset.audit import CHECKS, Context, audit_context, audit_set, finding, overall
 from goldset.formats.sets import LabelledSet
 from goldset.schemas import conform
 
@@ -26,7 +26,7 @@ def test_every_check_speaks_even_when_nothing_is_known(make_set: MakeSet) -> Non
     assert overall(table) == "insufficient"
 
 
-def test_bm25_over_the_corpus_is_the_second_system(make_set: MakeSet) -> None:
+def test_bm25_over_the_corpus_is_the_second_system(make_set: MakeSet, make_run: MakeRun) -> None:
     passages = {f"d{i:02}": f"alpha{i} beta{i} common words here" for i in range(30)}
     labelled = make_set({f"q{i}": [f"d{i:02}"] for i in range(20)}, passages=passages,
                         questions={f"q{i}": f"alpha{i} common" for i in range(20)})
@@ -34,6 +34,10 @@ def test_bm25_over_the_corpus_is_the_second_system(make_set: MakeSet) -> None:
     assert {row["subject"] for row in table if row["check"] == "circularity"} == {"bm25"}
     (first,) = [row for row in table if row["reason"] == "rank"]
     assert first["measured"] == 1.0
+    # A further system of ours stands beside it.
+    vectors = {f"q{i}": [f"d{i:02}"] for i in range(20)}
+    both = audit_context(Context(labelled, own={"dense": make_run("dense", vectors)})).to_pylist()
+    assert {row["subject"] for row in both if row["check"] == "circularity"} >= {"bm25", "dense"}
     # Our own search is nobody's served list.
     reasons = audit_set(labelled, {}, eval_k=5, serving_k=5).column("reason").to_pylist()
     assert not any(reason.startswith("recall@") for reason in reasons)

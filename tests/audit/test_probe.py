@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any
 
@@ -68,6 +69,19 @@ def test_an_open_probe_decides_nothing(context: Context) -> None:
     row = words(context, Probe(drawn, {(drawn[0].question_id, drawn[0].span_id): False}))["probe", "probe_open"]
     assert (row["verdict"], row["n"]) == ("insufficient", 1)
     assert "1 of 60 probed passages are answered" in row["message"]
+
+
+def test_what_people_found_is_the_reason_and_what_they_are_asked_is_said(context: Context, make_set: MakeSet) -> None:
+    rows = Completeness().run(dataclasses.replace(context, probing=lambda _: answered(context, lambda i, row: True)))
+    probed, screen = (row for row in rows if row["reason"] == "incomplete")
+    assert (rows[0], probed["subject"], screen["subject"]) == (probed, "probe", "all")
+    assert probed["remedy"] == screen["remedy"] == "label these answers and read more of the unlabelled results"
+    # Two gold a question, so that the screen has nothing to warn of; the probe is open.
+    labelled = make_set({f"q{i:02}": [f"g{i}", f"h{i}"] for i in range(30)})
+    asked = Probe(draw(context, context.runs, FAMILIES), {})
+    rows = Completeness().run(dataclasses.replace(context, labelled=labelled, probing=lambda _: asked))
+    assert [(row["subject"], row["reason"]) for row in rows] == [("all", "probe_open"), ("probe", "probe_open")]
+    assert "whether unlabelled passages answer too, the probe asks people" in rows[0]["message"]
 
 
 def test_many_finds_convict_and_lower_recall(context: Context) -> None:

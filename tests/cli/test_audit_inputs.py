@@ -69,7 +69,16 @@ def test_a_pair_with_two_grades_is_named_by_its_line(goldset: Goldset, beir: Pat
     path = tmp_path / "twice.jsonl"
     path.write_text(PAIRS["mteb.jsonl"] + '{"query-id": "q3", "corpus-id": "d3", "score": 0}\n')
     done = goldset("audit", "--qrels", path, "--corpus", beir / "corpus.jsonl")
-    assert "twice.jsonl, line 31: pairs stand with two different grades" in " ".join(done.out.split())
+    out = " ".join(done.out.split())
+    assert "twice.jsonl, line 31: pairs stand with two different grades" in out
+    assert "grade -1" not in out  # that it counts as not judged is no grade of the file
+
+
+def test_a_judged_question_without_text_is_named_by_its_line(goldset: Goldset, beir: Path) -> None:
+    with (beir / "qrels" / "test.tsv").open("a", encoding="utf-8") as stream:
+        stream.write("nobody\td3\t1\n")
+    out = " ".join(goldset("audit", beir).out.split())
+    assert "test.tsv, line 32: judged questions have no text (e.g. 'nobody'); 1 in all." in out
 
 
 def test_gold_texts_alone_show_what_was_copied(goldset: Goldset, tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ FILES: list[tuple[str, str, str | bytes, list[str], str]] = [
     ("questions of another set", "queries.jsonl", '{"_id": "x0", "text": "a"}\n', [], r"0 of 30 question ids stand in"),
     ("run with a field too few", "good.run", "q0 Q0 d0 1 9.0\n", [],
      r"good\.run, line 1: 5 fields where 6 were expected"),
+    ("qrels for a run", "good.run", "q0 0 d0 1\n", [], r"4 fields where 6 .*four fields are judgments, which --qrels"),
     ("a rank twice", "good.run", "q0 Q0 d0 1 9.0 a\nq0 Q0 d1 1 8.0 a\n", [], r"good\.run, line 2: rank 1 .*line 1"),
     ("empty run", "good.run", "", [], r"good\.run: no result in the run"),
     ("damaged gzip", "good.run", spoil.CUT, [], r"good\.run.*the gzip file is damaged"),
@@ -134,6 +135,10 @@ SHAPES: list[tuple[str, str | bytes, str]] = [
     ("huge.qrels", "q0 0 d0 1\nq1 0 d1 99999999999999999\n", r"huge\.qrels, line 2: grade '9+' is too large"),
     ("ids.qrels", "q0 0 1 17\nq1 0 1 46\n", r"no scale of relevance reaches 46: is the last column the grade"),
     ("wide.qrels", "q0 0 d0 1\n".encode("utf-16-le"), r"UTF-16 text without a byte order mark; .*iconv -f UTF-16LE"),
+    ("sheet.xlsx", b"PK\x03\x04\xff\n", r"sheet\.xlsx: a spreadsheet or an archive, and text is needed; save"),
+    ("set.parquet", b"PAR1\xff\n", r"set\.parquet: a Parquet file, and text is needed; write it as JSON lines"),
+    ("windows.csv", "question,gold\nwo ist das Caf\u00e9,d1\n".encode("cp1252"),
+     r"windows\.csv, line 2: not UTF-8 .*convert the file to UTF-8 \(iconv -f WINDOWS-1252"),
     ("empty.csv", "", r"empty\.csv: empty; a line is .*\(TREC\).*\(BEIR\), or a question with its gold"),
     ("pairs.csv", "query_id,doc_id,relevance\nq0,d0,1\nq1,,1\n", r"pairs\.csv, line 3: no id in 'query_id' or 'doc_"),
 ]

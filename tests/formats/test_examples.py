@@ -227,3 +227,15 @@ def test_a_gold_text_may_begin_with_the_title_of_its_passage(between: str) -> No
     assert locator.find(f"{title}{between}{text}").ids == ("d2",)
     assert locator.find(text).ids == ("d2",)
     assert locator.find(f"{title}{between}Nothing of the kind is known here to anybody.").ids == ()
+
+
+def test_the_index_that_pandas_writes_is_no_column(tmp_path: Path, corpus: Path) -> None:
+    # DataFrame.to_csv() without index=False: an unnamed first column that numbers the rows.
+    path = written(tmp_path, "ragas.csv", ",user_input,reference_contexts,reference,synthesizer_name\n"
+                   f"0,{FIRST},\"['{PASSAGES['d1']}']\",at nine,single_hop\n"
+                   f"1,{SECOND},\"['{PASSAGES['d2']}']\",yes,single_hop\n")
+    labelled = load_set(path, corpus=corpus)
+    assert "Ragas data set, CSV with a header: question = 'user_input', texts = 'reference_contexts'" in \
+        labelled.mapping[0]
+    assert labelled.gold.select(["question_id", "span_id"]).to_pylist() == [
+        {"question_id": question_id(text, ()), "span_id": span} for text, span in ((FIRST, "d1"), (SECOND, "d2"))]
