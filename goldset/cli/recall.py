@@ -96,6 +96,8 @@ def command(labelled: Path | None, qrels: Path | None, questions: Path | None, c
             measured = recall_in_parts(*large, ks=ks, relevant_from=relevant_from, by=slices, curve=curve,
                                        served=served, plot=plot, evaluated_k=eval_k)
             if measured is not None:
+                if plot is not None:
+                    say(f"plot: {plot}")
                 return _finish(measured, gate, as_json=as_json)
             say(ODD)
     gold = open_set(labelled, qrels, questions, corpus, relevant_from)

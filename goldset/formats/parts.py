@@ -109,7 +109,8 @@ def split_files(source: Source, runs: Mapping[str, Path], *, relevant_from: int 
 
 
 def _run_size(path: Path) -> int:
-    return likely_rows(path) * _ROW_BYTES if path.is_file() and run_form(path) == "parquet" else likely_size(path)
+    rows = likely_rows(path) if path.is_file() else None
+    return likely_size(path) if rows is None else rows * _ROW_BYTES
 
 
 @dataclass

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from goldset.schemas import from_rows
 QUESTION_FIELDS = ("question_id", "query_id", "qid", "query-id")
 CHUNK_FIELDS = ("chunk_id", "doc_id", "docid", "docno", "corpus-id", "id")
 _PARQUET = b"PAR1"
+_EMPTY = re.compile(rb":\s*(\{\s*\}|\[\s*\])")
 _FORMS = 'TREC lines, {"q1": {"d1": 12.5}}, one {"question_id", "chunk_id", "rank", "score"} a line, or Parquet'
 
 
@@ -64,8 +66,14 @@ def run_blocks(path: Path) -> Iterator[pa.Table | None]:
         yield from map(_plain_rows, objects_by_block(path, _types(json.loads(first_line(path)))))
 
 
-def likely_rows(path: Path) -> int:
-    """Rows of a Parquet file; 0 where it cannot be read."""
+def _starts_as_json(head: bytes) -> bool:
+    return head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"["))
+
+
+def likely_rows(path: Path) -> int | None:
+    """Rows of a Parquet file, 0 where it cannot be read; None for a file of another form."""
+    if not read_bytes(path, 4).startswith(_PARQUET):
+        return None
     import pyarrow.parquet as pq
 
     try:
@@ -161,14 +169,15 @@ def run_form(path: Path) -> str:
     head = read_bytes(path, 64)
     if head.startswith(_PARQUET):
         return "parquet"
-    if not head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"{", b"[")):
+    if not _starts_as_json(head):
         return "trec"
     return "lines" if _is_lines(path) else "pairs"
 
 
 def empty_lists(path: Path) -> list[str]:
     """Questions that a run answers with an empty list; only a JSON object of questions can say so."""
-    if run_form(path) != "pairs":
+    # A look at the bytes first: to parse a large run once more takes as long as to read it.
+    if not _starts_as_json(read_bytes(path, 64)) or not _EMPTY.search(read_bytes(path)) or run_form(path) != "pairs":
         return []
     return [question for question, chunks in read_json_pairs(path, "a run", "score").items() if not chunks]
 

@@ -89,7 +89,8 @@ def test_large_files_are_read_in_parts_and_say_the_same(goldset: Goldset, beir: 
     whole = goldset(*asked, "--json")
     assert json.loads(whole.out)["gate"]["verdict"] == "fail"
     monkeypatch.setattr("goldset.cli.common.LARGE", 10)
-    parts = goldset(*asked, "--json")
+    parts = goldset(*asked, "--json", "--plot", tmp_path / "parts.svg")
+    assert parts.err.splitlines()[-1] == f"plot: {tmp_path / 'parts.svg'}"
     assert (parts.code, json.loads(parts.out)) == (whole.code, json.loads(whole.out))
     assert "the files are large: their questions are read in parts" in parts.err
     # What only a look at the whole can settle is read at once after all, and refused with its line.
