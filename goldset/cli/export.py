@@ -40,7 +40,10 @@ def command(labelled: Path, folder: Path, formats: tuple[str, ...], chunks: Path
         from goldset.pipeline.chunking import read_chunking
 
         table, name = read_chunking(gold, chunks, names), chunks.name
-    ks = numbers(cutoffs, "--k") or [int(gold.manifest["scoring"]["served_k"])]
+    served = gold.manifest.get("scoring", {}).get("served_k")
+    ks = numbers(cutoffs, "--k") or ([int(served)] if served else [])
+    if runs and not ks:
+        raise UsageError("no cutoff: name the k that production serves, e.g. --k 5")
     steps = {system: [reconcile(gold, run, k=k, chunks=table) for k in ks] for system, run in open_runs(runs).items()}
     counts = export_set(gold, folder, chunks=table, chunking=name, formats=chosen, reconciled=steps)
     result("\n".join([
