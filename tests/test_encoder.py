@@ -19,7 +19,7 @@ import pytest
 from goldset import encoder as module
 from goldset import hardware
 from goldset.encoder import Encoder, load_encoder
-from goldset.errors import DataError
+from goldset.errors import ConfigError, DataError
 from goldset.vectors import VectorStore
 
 pytest.importorskip("sentence_transformers")
