@@ -20,7 +20,6 @@ from typing import Any
 
 from goldset.errors import MissingExtra
 
-_SPACE = re.compile(r"\s+")
 _INVISIBLE = re.compile("[\u200b-\u200f\u202a-\u202e\u2060\ufeff\u00ad]")
 _CLOSING = "?!.,;:…？！。， "
 _QUOTES = str.maketrans({"‘": "'", "’": "'", "‚": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"',
@@ -135,7 +134,8 @@ def word_ranges(text: str) -> list[tuple[int, int]]:
 
 
 def _squeeze(text: str) -> str:
-    return _SPACE.sub(" ", _INVISIBLE.sub("", text)).strip()
+    visible = text if text.isascii() else _INVISIBLE.sub("", text)
+    return " ".join(visible.split())
 
 
 def question_key(text: str) -> str:

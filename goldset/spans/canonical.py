@@ -208,8 +208,11 @@ class _Builder:
             )
             for piece, (start, end) in enumerate(folded.pieces)
         ]
-        for number, piece, chunk_share, span_share in found:
-            self._link(group[number].chunk_id, ids[piece], min(chunk_share, 1.0), min(span_share, 1.0))
+        for name, values in (("chunk_id", [group[number].chunk_id for number, _, _, _ in found]),
+                             ("span_id", [ids[piece] for _, piece, _, _ in found]),
+                             ("chunk_share", [min(share, 1.0) for _, _, share, _ in found]),
+                             ("span_share", [min(share, 1.0) for _, _, _, share in found])):
+            self._links[name] += values
 
     def _span(
         self,
