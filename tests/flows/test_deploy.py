@@ -103,8 +103,10 @@ def test_served_on_a_server_of_its_own_until_interrupted(project: Project) -> No
         ran = process.ended(60)
         assert process.group() == []
     assert (ran.code, ran.out) == (0, "")
-    assert ran.err == (f"server: {address}\ngoldset-rebuild/rebuild: '5 3 * * 1', goldset-watch/watch: '7 12 * * *', "
-                       f"in the time zone {ZONE}\n")
+    # On a busy machine Prefect says at the end that it still sends its log; nothing else is added to what we say.
+    said = [line for line in ran.err.splitlines() if "Still processing items" not in line]
+    assert said == [f"server: {address}", "goldset-rebuild/rebuild: '5 3 * * 1', goldset-watch/watch: '7 12 * * *', "
+                    f"in the time zone {ZONE}"]
     with pytest.raises(httpx.ConnectError):
         httpx.get(f"{address}/health")
 
