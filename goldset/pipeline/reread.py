@@ -13,10 +13,10 @@ def reread_lines(found: Mapping[str, Any] | None) -> list[str]:
     carried = found["carried"]
     lines = [f"{found['asked']} of {carried['yes'] + carried['no']} carried answers ({carried['yes']} yes, "
              f"{carried['no']} no) are read again, blind" + (f"; {found['open']} open" if found["open"] else "")]
-    return [*lines, agreed(found)] if found["n"] or found["cannot_tell"] else lines
+    return [*lines, _agreed(found)] if found["n"] or found["cannot_tell"] else lines
 
 
-def agreed(found: Mapping[str, Any]) -> str:
+def _agreed(found: Mapping[str, Any]) -> str:
     """How far the two readings agree, with n and interval."""
     if not found["n"]:
         return f"no agreement to tell: {found['cannot_tell']} of them nobody could tell"

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import re
 import sys
-import threading
 import tomllib
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ import pytest
 
 from tests.cli.conftest import Goldset
 from tests.pipeline.test_pooling import ASKED, PRODUCTION, TENANT, WORDS, project
+from tests.serving import QuietHandler, serving
 
 README = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
 RECIPES = dict(re.findall(r"```toml\n# recipe: (\w+)\n(.*?)```", README, re.DOTALL))
@@ -29,7 +29,7 @@ class Search(ThreadingHTTPServer):
     seen: list[dict[str, Any]]
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(QuietHandler):
     server: Search
 
     def do_POST(self) -> None:
@@ -47,21 +47,14 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
-
 
 @pytest.fixture
 def service() -> Iterator[Search]:
     pytest.importorskip("httpx")
     server = Search(("127.0.0.1", 0), Handler)
     server.seen = []
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(server):
+        yield server
 
 
 @pytest.mark.parametrize(("name", "variable", "header"), [

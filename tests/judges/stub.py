@@ -8,8 +8,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
+
+from tests.serving import QuietHandler, serving
 
 
 @dataclass
@@ -51,11 +53,8 @@ def serve(decide: Callable[[int, dict[str, Any]], Answer]) -> Iterator[Stub]:
     """Serve until the block ends; ``decide(number from 1, request body)`` gives each answer."""
     stub = Stub()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         protocol_version = "HTTP/1.1"
-
-        def log_message(self, *args: object) -> None:
-            pass
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -87,15 +86,11 @@ def serve(decide: Callable[[int, dict[str, Any]], Answer]) -> Iterator[Stub]:
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
     stub.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
-        yield stub
-    finally:
-        stub.ended.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving(server):
+        try:
+            yield stub
+        finally:
+            stub.ended.set()
 
 
 def _payload(answer: Answer, body: dict[str, Any]) -> dict[str, Any]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from goldset.text import question_id
 from tests.cli.conftest import Goldset, goldset
 from tests.pipeline.golden import jsonl
 from tests.retrievers.tables import HashingEncoder
+from tests.serving import QuietHandler, serving
 
 __all__ = ["goldset"]
 
@@ -30,7 +30,7 @@ ASKED = {"when does the ferry leave": "a", "ferry times at the harbour": "b", "h
 IDS = {question_id(text): tenant for text, tenant in ASKED.items()}
 
 
-class Leaky(BaseHTTPRequestHandler):
+class Leaky(QuietHandler):
     """A service that forgets the filter: every chunk for every question."""
 
     def do_GET(self) -> None:
@@ -38,19 +38,11 @@ class Leaky(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(json.dumps({"ids": list(TENANT)}).encode())
 
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
-
 
 @pytest.fixture
 def service() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Leaky)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_address[1]}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(ThreadingHTTPServer(("127.0.0.1", 0), Leaky)) as server:
+        yield f"http://127.0.0.1:{server.server_address[1]}"
 
 
 def leaky(questions: pa.Table, depth: int) -> list[dict[str, Any]]:

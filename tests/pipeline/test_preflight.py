@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlparse
@@ -21,6 +20,7 @@ from tests.cli.conftest import Goldset, goldset
 from tests.pipeline.golden import jsonl
 from tests.pipeline.test_pooling import ASKED, IDS, OLD, PRODUCTION, TENANT, project
 from tests.retrievers.tables import questions_table
+from tests.serving import QuietHandler, serving
 
 __all__ = ["goldset"]
 
@@ -51,7 +51,7 @@ class Service(ThreadingHTTPServer):
                 '/s?q={query}"\nids = "ids"\nretries = 0\n')
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(QuietHandler):
     server: Service
 
     def do_GET(self) -> None:
@@ -62,20 +62,13 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(json.dumps({"ids": found}).encode())
 
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
-
 
 @pytest.fixture
 def service() -> Iterator[Service]:
     server = Service(("127.0.0.1", 0), Handler)
     server.answers, server.asked = {}, []
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(server):
+        yield server
 
 
 def test_few_questions_have_different_scopes() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlparse
 
@@ -18,6 +18,7 @@ from goldset.retrievers.http import HttpRetriever, fill, fill_body, pick, values
 from goldset.retrievers.scope import KnownChunks, Scopes
 from goldset.schemas import from_rows
 from tests.retrievers.tables import questions_table
+from tests.serving import QuietHandler, serving
 
 pytest.importorskip("httpx")
 
@@ -37,7 +38,7 @@ class Stub(ThreadingHTTPServer):
         return f"http://127.0.0.1:{self.server_address[1]}"
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(QuietHandler):
     server: Stub
 
     def do_GET(self) -> None:
@@ -80,19 +81,11 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content.encode())
 
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
-
 
 @pytest.fixture
 def stub() -> Iterator[Stub]:
-    server = Stub()
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    yield server
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(Stub()) as server:
+        yield server
 
 
 def _questions(*queries: str, scope: dict[str, Any] | None = None) -> pa.Table:

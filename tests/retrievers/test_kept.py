@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlparse
@@ -26,6 +26,7 @@ from goldset.retrievers.kept import Kept
 from tests.pipeline.golden import jsonl
 from tests.pipeline.test_pooling import TENANT, project
 from tests.retrievers.tables import KNOWN, lists
+from tests.serving import QuietHandler, serving
 
 ROOT = Path(__file__).resolve().parents[2]
 CALLS: list[tuple[int, int]] = []
@@ -131,7 +132,7 @@ class Service(ThreadingHTTPServer):
                 '/s?q={query}&n={depth}"\nids = "ids"\nin_flight = 1\n')
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(QuietHandler):
     server: Service
 
     def do_GET(self) -> None:
@@ -147,20 +148,12 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(json.dumps({"ids": list(TENANT)}).encode())
 
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
-
 
 @pytest.fixture
 def service() -> Iterator[Service]:
-    server = Service()
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    yield server
-    server.over.set()
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(Service()) as server:
+        yield server
+        server.over.set()
 
 
 def counted(questions: pa.Table, depth: int) -> list[dict[str, Any]]:
